@@ -1,0 +1,65 @@
+# Everything runs in .venv, which `make setup` builds from pyproject.toml and constraints.txt.
+# Another Python: make setup PYTHON=python3.12
+
+ifndef PYTHON
+PYTHON := $(shell command -v python3)
+endif
+BIN := .venv/bin
+OUT := out
+# nbgrader calls other programs of .venv by name.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lab test lint ladder tune doctor bench gpu clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' Makefile
+
+setup: .venv/.ready ## set up .venv, once
+
+.venv/.ready: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing into .venv: 1.3 GB, once, a minute or more."
+	$(BIN)/python -m pip install --quiet -e '.[lab,dev]' -c constraints.txt
+	@touch $@
+
+$(BIN)/python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "The course needs Python 3.11 or newer; '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1)."; \
+	  echo "Name another one: make setup PYTHON=python3.12"; exit 1; }
+	"$(PYTHON)" -m venv --clear .venv || { rm -rf .venv; exit 1; }
+
+lab: setup ## open the lessons in JupyterLab, or print the address
+	@$(BIN)/mlc-course lab
+
+test: lint ## everything: lint, types, unit tests, notebooks, browser
+	$(BIN)/python -m pytest
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+ladder: setup ## climb the CPU ladder; JSON and a picture in out/
+	@mkdir -p $(OUT)
+	@$(BIN)/mlc-course ladder matmul_exp_matmul --json $(OUT)/ladder.json --plot $(OUT)/ladder.png
+
+tune: setup ## search the schedule space of the ladder's workload
+	@$(BIN)/mlc-course tune matmul_exp_matmul
+
+doctor: setup ## is this machine ready?
+	@$(BIN)/mlc-course doctor
+
+bench: setup ## every benchmark, held against the numbers it was built for; JSON and pictures in out/
+	@mkdir -p $(OUT)
+	@status=0; for script in benchmarks/*.py; do \
+	  name=$$(basename "$$script" .py); echo "$$script"; \
+	  $(BIN)/python "$$script" --check --json "$(OUT)/$$name.json" --plot "$(OUT)/$$name.png" \
+	    || status=1; done; exit $$status
+
+gpu: ## what needs an NVIDIA GPU
+	@echo "Nothing needs a GPU yet; make test and make ladder run the course on a CPU."
+
+clean: ## remove .venv and everything else that make or a tool built
+	rm -rf .venv $(OUT) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,61 @@
+"""Every error the course raises on purpose: one base class, one message layout.
+
+An error says what went wrong, what was expected, what it got instead, and a way out. Inner code
+says what it knows; the border adds the place with ``add_note``. Nothing branches on the text.
+"""
+
+from __future__ import annotations
+
+
+class CourseError(Exception):
+    """Base of all errors that ``mlc_course`` raises on purpose.
+
+    The message reads::
+
+        SizeError: split(k, 8): the factor does not divide the loop
+          expected  8 divides |k|
+          got       |k| = 1999
+          hint      pad the loop first: steps.pad_to_tiles(sch, block, ...)
+    """
+
+    def __init__(
+        self, what: str, *, expected: object = None, got: object = None, hint: str | None = None
+    ) -> None:
+        self.what = what
+        self.expected = expected
+        self.got = got
+        self.hint = hint
+        parts = (("expected", expected), ("got", got), ("hint", hint))
+        lines = [what, *(f"  {label:<9} {value}" for label, value in parts if value is not None)]
+        super().__init__("\n".join(lines))
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class BlockError(CourseError):
+    """A schedule step names a block that the program does not have, or of the wrong kind."""
+
+
+class AxisError(CourseError):
+    """A schedule step needs an axis of another kind, number or place."""
+
+
+class SizeError(CourseError):
+    """A size does not fit: a factor that does not divide, an extent below one."""
+
+
+class StepError(CourseError):
+    """TVM refuses a schedule step on this program for a reason of its own."""
+
+
+class WrongResult(CourseError):
+    """A transformed program computes something else than its NumPy reference."""
+
+
+class UsageError(CourseError):
+    """A command, a function or a file was given something that it cannot use."""
+
+
+class MachineError(CourseError):
+    """This machine or its installation lacks something that is needed."""

@@ -1,0 +1,145 @@
+"""What this machine is: cores, vector registers, caches, memory, as the operating system tells it.
+
+What the machine can *do* (its peak FLOP/s and bandwidth) is not told but measured: see
+``tensor_program.roofs``.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+FLOAT32_BITS = 32
+# instruction set -> (bits in a vector register, number of vector registers)
+VECTOR_REGISTERS = {"AVX-512": (512, 32), "AVX2": (256, 16), "NEON": (128, 32), "SSE": (128, 16)}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Sizes are in bytes, and 0 where the operating system does not tell."""
+
+    cpu: str
+    system: str
+    cores: int
+    isa: str
+    vector_bits: int
+    vector_registers: int
+    l1d_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    line_bytes: int
+    memory_bytes: int
+
+    @property
+    def lanes(self) -> int:
+        """How many float32 one vector register holds."""
+        return self.vector_bits // FLOAT32_BITS
+
+    def to_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.cpu}, {self.cores} cores, {self.isa}"
+
+
+@functools.cache
+def describe() -> Machine:
+    """The machine that runs this process. Never raises: what cannot be read is 0 or 'unknown'."""
+    isa = _isa(_cpu_flags(), platform.machine())
+    bits, registers = VECTOR_REGISTERS[isa]
+    caches = _caches_linux() or _caches_macos()
+    return Machine(
+        cpu=_cpu_name(),
+        system=f"{platform.system()} {platform.release()}",
+        cores=usable_cores(),
+        isa=isa,
+        vector_bits=bits,
+        vector_registers=registers,
+        l1d_bytes=caches.get("l1d", 0),
+        l2_bytes=caches.get("l2", 0),
+        l3_bytes=caches.get("l3", 0),
+        line_bytes=caches.get("line", 64),
+        memory_bytes=psutil.virtual_memory().total,
+    )
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on, which a container or ``taskset`` can make fewer."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
+
+
+def _isa(flags: set[str], architecture: str) -> str:
+    if {"avx512f", "avx512vl", "avx512dq"} <= flags:
+        return "AVX-512"
+    if {"avx2", "fma"} <= flags:
+        return "AVX2"
+    return "NEON" if architecture in ("arm64", "aarch64") else "SSE"
+
+
+def _cpuinfo() -> str:
+    path = Path("/proc/cpuinfo")
+    return path.read_text() if path.exists() else ""
+
+
+def _cpu_flags() -> set[str]:
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", _cpuinfo(), re.MULTILINE)
+    if found:
+        return set(found[1].split())
+    return set(_sysctl("machdep.cpu.leaf7_features machdep.cpu.features").lower().split())
+
+
+def _cpu_name() -> str:
+    found = re.search(r"^model name\s*:(.*)$", _cpuinfo(), re.MULTILINE)
+    name = found[1] if found else _sysctl("machdep.cpu.brand_string")
+    return name.strip() or platform.processor() or "unknown"
+
+
+def _sysctl(names: str) -> str:
+    if platform.system() != "Darwin":
+        return ""
+    done = subprocess.run(["sysctl", "-n", *names.split()], capture_output=True, text=True)
+    return done.stdout
+
+
+def _caches_linux(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str, int]:
+    """Bytes by name (l1d, l2, l3, line), from the kernel's description of the first core."""
+    sizes: dict[str, int] = {}
+    for index in sorted(root.glob("index*")):
+        try:
+            level = (index / "level").read_text().strip()
+            kind = (index / "type").read_text().strip()
+            size = (index / "size").read_text().strip()
+            line = (index / "coherency_line_size").read_text().strip()
+        except OSError:
+            continue
+        if kind != "Instruction":
+            sizes["l1d" if level == "1" else f"l{level}"] = _bytes(size)
+            sizes["line"] = int(line)
+    return sizes
+
+
+def _bytes(text: str) -> int:
+    """``'32K'`` -> 32768."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    return int(text[:-1]) * units[text[-1]] if text[-1] in units else int(text)
+
+
+def _caches_macos() -> dict[str, int]:
+    # Apple's fast cores are described under perflevel0, Intel's under the plain names.
+    names = {
+        "l1d": ("hw.perflevel0.l1dcachesize", "hw.l1dcachesize"),
+        "l2": ("hw.perflevel0.l2cachesize", "hw.l2cachesize"),
+        "l3": ("hw.l3cachesize",),
+        "line": ("hw.cachelinesize",),
+    }
+    read = {key: [_sysctl(name).strip() for name in tried] for key, tried in names.items()}
+    return {key: int(found[0]) for key, texts in read.items() if (found := [t for t in texts if t])}

@@ -1,0 +1,104 @@
+"""The roofs of this machine: how fast can any program be here?
+
+The peak is measured with a kernel that does nothing but multiply-adds in registers, the bandwidth
+with one that does nothing but stream memory. Both are TensorIR, compiled by the same TVM as
+everything else. Source: S. Williams et al., Roofline, CACM 2009.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from platformdirs import user_cache_path
+
+from mlc_course import machine
+from mlc_course.measure import limited_threads
+from mlc_course.tensor_program.tvm_names import T, compile_program, host_cpu, shared_tensor
+from mlc_course.tensor_program.workload import aligned
+
+CHAINS = 12  # independent sums: more than the 8 to 10 multiply-adds that can be under way
+STEPS = 1 << 16
+STREAM_BYTES = 64 << 20  # at least; and at least four times the last cache
+READINGS = 7
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """What ``threads`` threads reached: 1e9 float32 operations, and 1e9 bytes, per second."""
+
+    threads: int
+    gflops: float
+    gbytes_per_s: float
+
+    def seconds(self, flops: float, bytes_moved: float) -> float:
+        """No program with these counts can be faster than this."""
+        return max(flops / self.gflops, bytes_moved / self.gbytes_per_s) / 1e9
+
+
+def measure_roofs(threads: int = 1) -> Roofs:
+    """Measure both roofs now, about a second; the best of several readings each."""
+    with limited_threads(threads):
+        return Roofs(threads, _peak(threads), _bandwidth(threads))
+
+
+def roofs(threads: int = 1, *, remeasure: bool = False, cache: Path | None = None) -> Roofs:
+    """The roofs of this machine, measured once and kept in the user's cache folder."""
+    here = machine.describe()
+    path = cache or user_cache_path("mlc_course") / "roofs.json"
+    kept = _read(path)
+    key = f"{here.cpu} | {here.isa} | {threads} of {here.cores} threads"
+    if key not in kept or remeasure:
+        kept[key] = asdict(measure_roofs(threads))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(kept, indent=2))
+    return Roofs(**kept[key])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What is kept; nothing, if there is nothing or it cannot be read."""
+    try:
+        kept = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def _best_seconds(call: Callable[[], object]) -> float:
+    readings = []
+    call()
+    for _ in range(READINGS):
+        start = time.perf_counter()
+        call()
+        readings.append(time.perf_counter() - start)
+    return min(readings)
+
+
+def _peak(threads: int) -> float:
+    lanes = machine.describe().lanes
+
+    @T.prim_func(s_tir=True)
+    def multiply_adds(
+        factors: T.Buffer((lanes,), "float32"),
+        sums: T.Buffer((threads, CHAINS, lanes), "float32"),
+    ):
+        for t in T.parallel(threads):
+            with T.sblock("thread"):
+                v = T.axis.spatial(threads, t)
+                held = T.sblock_alloc_buffer((CHAINS, lanes), "float32", scope="local")
+                for c in T.unroll(CHAINS):
+                    for lane in T.vectorized(lanes):
+                        held[c, lane] = sums[v, c, lane]
+                for _ in range(STEPS):
+                    for c in T.unroll(CHAINS):
+                        for lane in T.vectorized(lanes):
+                            held[c, lane] = held[c, lane] * factors[lane] + factors[lane]
+                for c in T.unroll(CHAINS):
+                    for lane in T.vectorized(lanes):
+                        sums[v, c, lane] = held[c, lane]

@@ -1,0 +1,83 @@
+"""Schedule steps that move memory: private copies, packed layouts, local sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlc_course.tensor_program import names
+from mlc_course.tensor_program.steps import split, step
+from mlc_course.tensor_program.tvm_names import Schedule
+
+
+@step
+def stage(sch: Schedule, block: str, operand: str) -> str:
+    """Read an operand from a private copy, made by a block of its own; returns its name.
+
+    before  C[i, j] += A[i, k] * B[k, j]
+    after   B_copy[k, j] = B[k, j];   C[i, j] += A[i, k] * B_copy[k, j]
+    needs   the block reads ``operand``; where ``pad`` made such a copy, that one is returned
+    why     a copy can have another layout and another place, which the original cannot
+    tvm     Schedule.cache_read
+    """
+    index, buffer = names.read(sch, block, operand)
+    if buffer != operand and buffer in names.blocks(sch):
+        return buffer
+    copy = sch.cache_read(names.block(sch, block), index, "global")
+    return str(sch.get(copy).name_hint)
+
+
+@step
+def pack(sch: Schedule, block: str, operand: str, *, along: str, panel: int) -> str:
+    """Lay an operand out panel by panel, in the order in which the block reads it.
+
+    before  B_copy[k, l]
+    after   B_copy[l // 64, k, l % 64]: 64 columns stand together, row after row
+    needs   ``along`` indexes one dimension of the operand; panel divides it
+    why     the inner loops then read memory straight through: no jumps from row to row, each of
+            which would be another page and another cache set
+    tvm     Schedule.cache_read, Schedule.transform_layout, split, reorder, vectorize
+    """
+    copy = stage(sch, block, operand)
+    index, _ = names.read(sch, block, operand)
+    axis = names.dimension(sch, block, index, along)
+    _layout(sch, block, index, axis, panel)
+    inside = names.loops(sch, copy)
+    split(sch, copy, inside[axis], panel)
+    outer, inner = (names.loop(sch, copy, f"{inside[axis]}_{half}") for half in "01")
+    others = [names.loop(sch, copy, name) for i, name in enumerate(inside) if i != axis]
+    sch.reorder(outer, *others, inner)
+    sch.vectorize(inner)
+    return copy
+
+
+def _layout(sch: Schedule, block: str, index: int, axis: int, panel: int) -> None:
+    def packed(*at: Any) -> tuple[Any, ...]:
+        rest = [value for i, value in enumerate(at) if i != axis]
+        return (at[axis] // panel, *rest, at[axis] % panel)
+
+    rank = len(sch.get(names.block(sch, block)).reads[index].region)
+    index_map = eval(  # TVM counts the parameters of the map, so it has to name them
+        f"lambda {', '.join(f'i{i}' for i in range(rank))}: "
+        f"packed({', '.join(f'i{i}' for i in range(rank))})",
+        {"packed": packed},
+    )
+    sch.transform_layout(names.block(sch, block), ("read", index), index_map)
+
+
+@step
+def accumulate_locally(sch: Schedule, block: str, *, at: str) -> str:
+    """Sum a tile in a small local buffer and write it out once; returns the writing block.
+
+    before  for tile: for k: C[tile] += ...
+    after   for tile: local = 0;  for k: local += ...;  C[tile] = local
+    needs   the tile is complete at loop ``at``. Where something elementwise reads the block
+            (exp of it, a crop), that is what writes the tile out
+    why     what is local and small can live in registers during the whole sum
+    tvm     Schedule.cache_write, Schedule.reverse_compute_at, Schedule.set_scope
+    """
+    target = names.block(sch, block)
+    consumers = sch.get_consumers(target)
+    writer = consumers[0] if consumers else sch.cache_write(target, 0, "local")
+    sch.reverse_compute_at(writer, names.loop(sch, block, at), preserve_unit_loops=True)
+    sch.set_scope(target, 0, "local")
+    return str(sch.get(writer).name_hint)

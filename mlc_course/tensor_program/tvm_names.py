@@ -1,0 +1,93 @@
+"""Every TVM name that the course uses, spelled once for the pinned version.
+
+When the pin moves, this file moves and the rest of the course does not. Students may read it as
+the list of what an older tutorial calls otherwise (``tvm.tir`` is ``tvm.tirx`` today, ``tvm.nd``
+is ``tvm.runtime``, and ``tvm.build`` is ``tvm.compile``).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+# The pool starts at its first use with this many threads; `use_threads` can only lower it. Threads
+# are not bound to cores: a bound main thread would share its core with one of NumPy's.
+os.environ.setdefault("TVM_BIND_THREADS", "0")
+
+import numpy as np
+import tvm
+from numpy.typing import NDArray
+from tvm import IRModule, te, tirx
+from tvm.s_tir import SBlock, Schedule
+from tvm.s_tir import meta_schedule as meta_schedule
+from tvm.s_tir.schedule import LoopRV, SBlockRV
+from tvm.s_tir.schedule.schedule import ScheduleError
+from tvm.script import tirx as T
+from tvm.target import Target, codegen
+from tvm.tirx import PrimFunc
+from tvm.tirx.analysis import undefined_vars
+
+__all__ = [
+    "IRModule",
+    "LoopRV",
+    "PrimFunc",
+    "SBlock",
+    "SBlockRV",
+    "Schedule",
+    "ScheduleError",
+    "T",
+    "Target",
+    "compile_program",
+    "cpu_target",
+    "host_cpu",
+    "meta_schedule",
+    "shared_tensor",
+    "te",
+    "tirx",
+    "undefined_vars",
+    "use_threads",
+    "version",
+]
+
+ALIGNMENT = 64  # bytes; what TVM's generated code may assume of a buffer
+version: str = tvm.__version__
+
+
+@functools.cache
+def host_cpu() -> str:
+    """LLVM's name of this processor, such as ``znver4`` or ``apple-m1``."""
+    return str(codegen.llvm_get_system_cpu())
+
+
+def cpu_target(threads: int = 1, cpu: str | None = None) -> Target:
+    """The machine to generate code for: this one, or another that LLVM knows by name."""
+    return Target({"kind": "llvm", "mcpu": cpu or host_cpu(), "num-cores": threads})
+
+
+def compile_program(
+    program: PrimFunc | IRModule | Schedule, *, threads: int = 1, cpu: str | None = None
+) -> Callable[..., None]:
+    """Machine code for a TensorIR program: a function of its buffers, inputs first."""
+    module = program.mod if isinstance(program, Schedule) else program
+    library = tvm.compile(module, target=cpu_target(threads, cpu))
+    entry: Callable[..., None] = library["main"]
+    return entry
+
+
+def shared_tensor(array: NDArray[Any]) -> Any:
+    """TVM's view of a NumPy array: no copy, so that both sides are timed on the same memory.
+
+    Raises ``ValueError`` when the array is not contiguous or not aligned to 64 bytes
+    (``workload.aligned`` makes arrays that are).
+    """
+    if not array.flags.c_contiguous or array.ctypes.data % ALIGNMENT:
+        raise ValueError(f"shared_tensor needs a contiguous array aligned to {ALIGNMENT} bytes")
+    return tvm.runtime.from_dlpack(np.asarray(array))
+
+
+def use_threads(threads: int) -> None:
+    """Let TVM's parallel loops run on this many threads from now on."""
+    os.environ["TVM_NUM_THREADS"] = str(threads)
+    tvm.get_global_func("runtime.config_threadpool")(0, threads)

@@ -1,0 +1,104 @@
+"""A workload: one problem, said three times (NumPy, float64 NumPy, TensorIR), with its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlc_course.errors import SizeError, WrongResult
+from mlc_course.tensor_program.tvm_names import ALIGNMENT, PrimFunc, te
+
+Array = NDArray[Any]
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An input tensor: its values are normal with this standard deviation, seeded.
+
+    The deviation keeps results finite: products of K terms grow with sqrt(K), and exp of them
+    overflows float32 unless they stay below 88.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    deviation: float = 1.0
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A problem of given sizes.
+
+    ``numpy(*inputs, out)`` is the baseline: what a good NumPy programmer writes, in place.
+    ``exact(*inputs)`` is the reference: called with float64 inputs to check results.
+    ``expression`` gives TE's placeholders and result; ``flops`` counts a multiply-add as two and
+    an elementary function as one; ``bytes`` counts every input and output once.
+    """
+
+    name: str
+    sizes: Mapping[str, int]
+    operands: tuple[Operand, ...]
+    result: Operand
+    expression: Callable[[], Sequence[te.Tensor]]
+    numpy: Callable[..., object]
+    exact: Callable[..., Array]
+    flops: int
+
+    def __post_init__(self) -> None:
+        wrong = {name: size for name, size in self.sizes.items() if size < 1}
+        if wrong:
+            raise SizeError(
+                f"{self.name}: a size is below one", expected="every size >= 1", got=wrong
+            )
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} ({', '.join(f'{k}={v}' for k, v in self.sizes.items())})"
+
+    @property
+    def bytes(self) -> int:
+        return sum(FLOAT_BYTES * int(np.prod(t.shape)) for t in (*self.operands, self.result))
+
+    def program(self) -> PrimFunc:
+        """The naive TensorIR program: buffers of the inputs in order, then of the result."""
+        return te.create_prim_func(list(self.expression()))
+
+    def inputs(self, seed: int = 0) -> list[Array]:
+        """Seeded float32 inputs, aligned so that TVM and NumPy can share them."""
+        rng = np.random.default_rng(seed)
+        return [aligned(rng.normal(0.0, t.deviation, t.shape)) for t in self.operands]
+
+    def output(self) -> Array:
+        """Room for a result, filled with NaN so that an element never written is seen."""
+        return aligned(np.full(self.result.shape, np.nan))
+
+    def reference(self, inputs: Sequence[Array]) -> Array:
+        """The result in float64."""
+        return self.exact(*(value.astype(np.float64) for value in inputs))
+
+    def check(self, got: Array, reference: Array, *, tolerance: float = 1e-4) -> float:
+        """Relative error of a result, in the Frobenius norm; raises ``WrongResult`` above it."""
+        if got.shape != reference.shape:
+            raise WrongResult(f"{self.title}: shape", expected=reference.shape, got=got.shape)
+        error = float(np.linalg.norm(got - reference) / np.linalg.norm(reference))
+        if not error <= tolerance:  # NaN too
+            raise WrongResult(
+                f"{self.title}: the result differs from float64 NumPy",
+                expected=f"relative error <= {tolerance:g}",
+                got=f"{error:.3g}",
+                hint="a step changed what the program computes, or an element is never written",
+            )
+        return error
+
+
+def aligned(values: Array) -> Array:
+    """A float32 copy that starts at a multiple of 64 bytes, as TVM's generated code assumes."""
+    room = np.empty(values.size + ALIGNMENT // FLOAT_BYTES, np.float32)
+    skip = (-room.ctypes.data // FLOAT_BYTES) % (ALIGNMENT // FLOAT_BYTES)
+    copy = room[skip : skip + values.size].reshape(values.shape)
+    copy[...] = values
+    return copy

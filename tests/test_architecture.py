@@ -1,0 +1,182 @@
+"""Imports inside ``mlc_course`` point one way, and modules stay short enough to read in one go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "mlc_course"
+
+# Every module, in the order in which to read them. A module imports only what stands above it.
+# A pattern stands for modules that do not import each other; a name wins over a pattern.
+# "" is mlc_course/__init__.py, and a package's name is its __init__.py.
+READING_ORDER = (
+    "",
+    "errors",
+    "machine",
+    "tensor_program",
+    "tensor_program.tvm_names",
+    "measure",
+    "tensor_program.workload",
+    "tensor_program.expressions",
+    "tensor_program.workloads",
+    "tensor_program.roofs",
+    "tensor_program.names",
+    "tensor_program.steps",
+    "tensor_program.staging",
+    "tensor_program.vector_math",
+    "tensor_program.ladder",
+    "tensor_program.ladders.gebp",
+    "tensor_program.ladders.*",
+    "tensor_program.ladders",
+    "tensor_program.tune",
+    "tensor_program.draw",
+    "widgets",
+    "widgets.*",
+    "installation",
+    "doctor",
+    "lab",
+    "cli",
+)
+
+# Module -> why it may have more lines than LONGEST.
+LONG_MODULES: dict[str, str] = {}
+LONGEST = 300
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """The files of a package by module name without the package's own: ``tensor_program.steps``."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).with_suffix("").parts
+        found[".".join(part for part in parts if part != "__init__")] = path
+    return found
+
+
+def rank(module: str, order: Sequence[str]) -> int | None:
+    """The place of ``module`` in the reading order, or None."""
+    if module in order:
+        return order.index(module)
+    matches = (place for place, entry in enumerate(order) if fnmatchcase(module, entry))
+    return next(matches, None)
+
+
+def imports(module: str, package: Path, files: Mapping[str, Path]) -> Iterator[tuple[int, str]]:
+    """(line, imported module) for every import of the package by itself, wherever it stands."""
+    root = package.name
+    path = files[module]
+    own_package = [root, *path.relative_to(package).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = own_package[: len(own_package) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            names = [f"{base}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name == root or name.startswith(f"{root}."):
+                yield node.lineno, _module_of(name.removeprefix(root).lstrip("."), files)
+
+
+def _module_of(name: str, files: Mapping[str, Path]) -> str:
+    """``errors.CourseError`` -> ``errors``: the longest part of a dotted name that is a module."""
+    while name and name not in files:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def faults(
+    package: Path, order: Sequence[str], long_modules: Mapping[str, str], longest: int = LONGEST
+) -> Iterator[str]:
+    """What breaks the rules in ``package``, one sentence each."""
+    files = modules(package)
+    ranks = {module: rank(module, order) for module in files}
+    for module, path in files.items():
+        place = path.relative_to(package.parent)
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines > longest and module not in long_modules:
+            yield f"{place}: {lines} lines are more than {longest}, and LONG_MODULES has no reason"
+        own = ranks[module]
+        if own is None:
+            yield f"{place}: not in READING_ORDER"
+            continue
+        for line, imported in imports(module, package, files):
+            other = ranks[imported]
+            if other is not None and other >= own:
+                yield f"{place}:{line}: imports {imported}, which does not stand above {module}"
+    for entry in order:
+        if not any(fnmatchcase(module, entry) for module in files):
+            yield f"READING_ORDER: {entry} is no module"
+    for module in long_modules.keys() - files.keys():
+        yield f"LONG_MODULES: {module} is no module"
+
+
+def test_imports_point_one_way_and_modules_stay_short() -> None:
+    found = list(faults(PACKAGE, READING_ORDER, LONG_MODULES))
+    assert not found, "\n".join(found)
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package of three modules that keeps the rules with ``ORDER``."""
+    texts = {
+        "house/__init__.py": "",
+        "house/ground.py": "import os\n",
+        "house/part/__init__.py": "",
+        "house/part/wall.py": "from ..ground import stone\n",
+        "house/roof.py": "import house.part.wall\nfrom house import ground\n",
+    }
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path / "house"
+
+
+ORDER = ("", "ground", "part", "part.*", "roof")
+
+
+def test_a_package_that_keeps_the_rules_is_accepted(package: Path) -> None:
+    assert list(faults(package, ORDER, {})) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import house.roof",
+        "from house import roof",
+        "from house.roof import tile as t",
+        "from ..roof import tile",
+        "from .. import roof",
+        "def f():\n    from house.roof import tile",
+        "from house.part import door",
+    ],
+)
+def test_an_import_that_points_back_is_refused(package: Path, statement: str) -> None:
+    (package / "part" / "door.py").write_text("", encoding="utf-8")
+    (package / "part" / "wall.py").write_text(statement, encoding="utf-8")
+    (fault,) = faults(package, ORDER, {})
+    assert "part/wall.py" in fault
+    assert "does not stand above part.wall" in fault
+
+
+def test_an_unlisted_module_is_refused(package: Path) -> None:
+    (package / "shed.py").write_text("", encoding="utf-8")
+    assert list(faults(package, ORDER, {})) == ["house/shed.py: not in READING_ORDER"]
+
+
+def test_a_listed_module_that_does_not_exist_is_refused(package: Path) -> None:
+    assert list(faults(package, (*ORDER, "attic"), {})) == ["READING_ORDER: attic is no module"]
+
+
+def test_a_long_module_needs_a_reason(package: Path) -> None:
+    (package / "roof.py").write_text("\n" * 11, encoding="utf-8")
+    (fault,) = faults(package, ORDER, {}, longest=10)
+    assert "11 lines are more than 10" in fault
+    assert not list(faults(package, ORDER, {"roof": "it is all tiles"}, longest=10))

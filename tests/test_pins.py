@@ -1,0 +1,143 @@
+"""Versions are pinned in constraints.txt; pyproject.toml and environment.yml agree with it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+TVM_PAIR = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
+FOR_CONDA = ("lab", "dev")  # the extras that environment.yml installs
+PIN = re.compile(r"^([\w.-]+?)(?:==([\w.]+))?\s*(?:;\s*(.+))?$")
+
+
+class Pin(NamedTuple):
+    """One requirement; ``version`` and ``marker`` are empty where the line has none."""
+
+    name: str
+    version: str
+    marker: str
+
+
+def read_pin(line: str) -> Pin:
+    """``'Ruff==0.17.6'`` -> ``Pin('ruff', '0.17.6', '')``; refuses any bound that is not exact."""
+    found = PIN.match(line.partition(" #")[0].strip())
+    if not found:
+        raise ValueError(f"not a name with at most one exact version: {line!r}")
+    name, version, marker = found.groups(default="")
+    return Pin(re.sub(r"[-_.]+", "-", name).lower(), version, marker)
+
+
+def read_pins(lines: Iterable[str]) -> dict[str, Pin]:
+    """The requirements among ``lines`` by name; options, comments and blank lines are left out."""
+    found = (line.strip() for line in lines)
+    pins = (read_pin(line) for line in found if line and not line.startswith(("#", "-")))
+    return {pin.name: pin for pin in pins}
+
+
+def disagreements(pyproject: str, constraints: str, environment: str) -> Iterator[str]:
+    """What the texts of the three files say differently, one sentence each."""
+    project = tomllib.loads(pyproject)["project"]
+    extras = project["optional-dependencies"]
+    library = read_pins(project["dependencies"])
+    for_conda = library | read_pins(line for extra in FOR_CONDA for line in extras[extra])
+    direct = library | read_pins(line for lines in extras.values() for line in lines)
+    locked = read_pins(constraints.splitlines())
+    last = yaml.safe_load(environment)["dependencies"][-1]
+    conda = read_pins(last["pip"])
+
+    for name, version in TVM_PAIR.items():
+        if name not in library or library[name].version != version:
+            yield f"pyproject.toml: {name} is not pinned to {version}"
+    for pin in direct.values():
+        if pin.version and pin.name not in TVM_PAIR:
+            yield f"pyproject.toml: {pin.name} is pinned outside of constraints.txt"
+        if pin.name not in locked:
+            yield f"constraints.txt: {pin.name} is missing"
+        elif pin.version and locked[pin.name].version != pin.version:
+            yield f"constraints.txt: {pin.name} differs from pyproject.toml"
+    for pin in locked.values():
+        if not pin.version:
+            yield f"constraints.txt: {pin.name} has no version"
+    for pin in for_conda.values():
+        if pin.name in locked and conda.get(pin.name) != locked[pin.name]._replace(
+            marker=pin.marker
+        ):
+            yield f"environment.yml: {pin.name} is not what pyproject.toml and constraints.txt say"
+    for name in conda.keys() - for_conda.keys():
+        yield f"environment.yml: {name} is not a dependency"
+
+
+def test_the_three_files_agree() -> None:
+    names = ("pyproject.toml", "constraints.txt", "environment.yml")
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in names]
+    found = list(disagreements(*texts))
+    assert not found, "\n".join(found)
+
+
+def test_no_pin_names_an_address_or_a_folder() -> None:
+    pins = read_pins((ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
+    assert len(pins) > len(TVM_PAIR)  # read_pin refuses lines that are more than name==version
+
+
+PYPROJECT = """
+[project]
+dependencies = ["apache-tvm==0.27.0.post1", "apache-tvm-ffi==0.1.14.post1", "numpy"]
+[project.optional-dependencies]
+lab = ["jupyterlab"]
+dev = ["ruff; platform_system == 'Linux'"]
+"""
+CONSTRAINTS = """
+apache-tvm==0.27.0.post1
+apache-tvm-ffi==0.1.14.post1
+numpy==2.4.6
+JupyterLab==4.6.6
+ruff==0.17.6
+"""
+ENVIRONMENT = """
+dependencies:
+  - python>=3.11
+  - pip:
+      - -c constraints.txt
+      - apache-tvm==0.27.0.post1
+      - apache-tvm-ffi==0.1.14.post1
+      - numpy==2.4.6
+      - jupyterlab==4.6.6
+      - ruff==0.17.6; platform_system == 'Linux'
+"""
+
+
+def test_files_that_agree_are_accepted() -> None:
+    assert list(disagreements(PYPROJECT, CONSTRAINTS, ENVIRONMENT)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "complaint"),
+    [
+        (0, "ffi==0.1.14.post1", "ffi", "apache-tvm-ffi is not pinned to 0.1.14.post1"),
+        (0, '"numpy"', '"numpy==2.4.6"', "numpy is pinned outside of constraints.txt"),
+        (1, "ffi==0.1.14.post1", "ffi==0.1.15.post2", "apache-tvm-ffi differs"),
+        (1, "numpy==2.4.6", "", "numpy is missing"),
+        (1, "numpy==2.4.6", "numpy", "numpy has no version"),
+        (2, "- numpy==2.4.6", "- numpy==2.4.5", "environment.yml: numpy is not what"),
+        (2, "; platform_system == 'Linux'", "", "environment.yml: ruff is not what"),
+        (2, "- numpy==2.4.6", "- numpy==2.4.6\n      - scipy==1.17.1", "scipy is not a dependency"),
+    ],
+)
+def test_files_that_disagree_are_refused(file: int, old: str, new: str, complaint: str) -> None:
+    texts = [PYPROJECT, CONSTRAINTS, ENVIRONMENT]
+    assert old in texts[file]
+    texts[file] = texts[file].replace(old, new)
+    assert any(complaint in found for found in disagreements(*texts))
+
+
+@pytest.mark.parametrize("line", ["numpy>=2", "numpy @ file:///somewhere", "numpy==2.4 --hash=x"])
+def test_a_pin_that_is_not_exact_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match="exact version"):
+        read_pin(line)
