@@ -8,7 +8,6 @@ everything else. Source: S. Williams et al., Roofline, CACM 2009.
 from __future__ import annotations
 
 import json
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,7 +19,15 @@ from platformdirs import user_cache_path
 
 from mlc_course import machine
 from mlc_course.measure import limited_threads
-from mlc_course.tensor_program.tvm_names import T, compile_program, host_cpu, shared_tensor
+from mlc_course.tensor_program import steps
+from mlc_course.tensor_program.tvm_names import (
+    Schedule,
+    T,
+    compile_program,
+    shared_tensor,
+    te,
+    tirx,
+)
 from mlc_course.tensor_program.workload import aligned
 
 CHAINS = 12  # independent sums: more than the 8 to 10 multiply-adds that can be under way
@@ -83,11 +90,12 @@ def _best_seconds(call: Callable[[], object]) -> float:
 def _peak(threads: int) -> float:
     lanes = machine.describe().lanes
 
-    @T.prim_func(s_tir=True)
-    def multiply_adds(
-        factors: T.Buffer((lanes,), "float32"),
-        sums: T.Buffer((threads, CHAINS, lanes), "float32"),
+    @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
+    def multiply_adds(  # type: ignore[no-untyped-def]
+        factors: T.Buffer((lanes,), "float32"),  # type: ignore[valid-type]
+        sums: T.Buffer((threads, CHAINS, lanes), "float32"),  # type: ignore[valid-type]
     ):
+        T.func_attr({"tirx.noalias": True})  # else every product is stored and loaded again
         for t in T.parallel(threads):
             with T.sblock("thread"):
                 v = T.axis.spatial(threads, t)
@@ -102,3 +110,25 @@ def _peak(threads: int) -> float:
                 for c in T.unroll(CHAINS):
                     for lane in T.vectorized(lanes):
                         sums[v, c, lane] = held[c, lane]
+
+    run = compile_program(multiply_adds, threads=threads)
+    factors = shared_tensor(aligned(np.full(lanes, 0.5)))
+    sums = shared_tensor(aligned(np.zeros((threads, CHAINS, lanes))))
+    flops = 2 * STEPS * CHAINS * lanes * threads
+    return flops / _best_seconds(lambda: run(factors, sums)) / 1e9
+
+
+def _bandwidth(threads: int) -> float:
+    """Triad: a = b + 0.5 c, 12 bytes an element (what a cache reads before it writes is extra)."""
+    size = max(STREAM_BYTES, 4 * machine.describe().l3_bytes) // 12 // 1024 * 1024
+    b, c = (te.placeholder((size,), name=name) for name in "bc")
+    half = tirx.const(0.5, "float32")
+    a = te.compute((size,), lambda i: b[i] + half * c[i], name="a")
+    sch = Schedule(te.create_prim_func([b, c, a]))
+    steps.split(sch, "a", "i", 1024)
+    steps.parallel(sch, "a", "i_0")
+    steps.split(sch, "a", "i_1", 16)
+    steps.vectorize(sch, "a", "i_1_1")
+    run = compile_program(sch, threads=threads)
+    arrays = [shared_tensor(aligned(np.ones(size))) for _ in range(3)]
+    return 12 * size / _best_seconds(lambda: run(*arrays)) / 1e9
