@@ -12,10 +12,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-# The pool starts at its first use with this many threads; `use_threads` can only lower it. Threads
-# are not bound to cores: a bound main thread would share its core with one of NumPy's.
-os.environ.setdefault("TVM_BIND_THREADS", "0")
-
 import numpy as np
 import tvm
 from numpy.typing import NDArray
@@ -28,6 +24,14 @@ from tvm.script import tirx as T
 from tvm.target import Target, codegen
 from tvm.tirx import PrimFunc
 from tvm.tirx.analysis import undefined_vars
+
+from mlc_course.errors import UsageError
+from mlc_course.machine import usable_cores
+
+# TVM's thread pool is made at its first use, with this many threads; `use_threads` chooses among
+# them afterwards. They are not bound to cores: bound ones would fight with NumPy's for a core.
+os.environ["TVM_NUM_THREADS"] = str(usable_cores())
+os.environ["TVM_BIND_THREADS"] = "0"
 
 __all__ = [
     "IRModule",
@@ -88,6 +92,14 @@ def shared_tensor(array: NDArray[Any]) -> Any:
 
 
 def use_threads(threads: int) -> None:
-    """Let TVM's parallel loops run on this many threads from now on."""
-    os.environ["TVM_NUM_THREADS"] = str(threads)
+    """Let TVM's parallel loops run on this many threads from now on.
+
+    Raises ``UsageError`` below one, and above the number of cores.
+    """
+    if not 1 <= threads <= usable_cores():
+        raise UsageError(
+            "threads: not a number of this machine's cores",
+            expected=f"1 to {usable_cores()}",
+            got=threads,
+        )
     tvm.get_global_func("runtime.config_threadpool")(0, threads)
