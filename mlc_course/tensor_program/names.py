@@ -141,3 +141,8 @@ def between(sch: Schedule, first: str, last: str) -> list[str]:
         here = consumers[0]
         chain.append(str(sch.get(here).name_hint))
     return chain
+
+
+def divisor(extent: int, *, at_most: int) -> int:
+    """The largest divisor of a loop's extent that is not above ``at_most``."""
+    return next(d for d in range(min(extent, at_most), 0, -1) if extent % d == 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mlc_course.tensor_program import names
 from mlc_course.tensor_program.steps import split, step
-from mlc_course.tensor_program.tvm_names import Schedule
+from mlc_course.tensor_program.tvm_names import Schedule, tirx
 
 
 @step
@@ -51,17 +51,33 @@ def pack(sch: Schedule, block: str, operand: str, *, along: str, panel: int) -> 
 
 
 def _layout(sch: Schedule, block: str, index: int, axis: int, panel: int) -> None:
-    def packed(*at: Any) -> tuple[Any, ...]:
+    def packed(*at: Any) -> list[Any]:
         rest = [value for i, value in enumerate(at) if i != axis]
-        return (at[axis] // panel, *rest, at[axis] % panel)
+        return [at[axis] // panel, *rest, at[axis] % panel]
 
     rank = len(sch.get(names.block(sch, block)).reads[index].region)
-    index_map = eval(  # TVM counts the parameters of the map, so it has to name them
-        f"lambda {', '.join(f'i{i}' for i in range(rank))}: "
-        f"packed({', '.join(f'i{i}' for i in range(rank))})",
-        {"packed": packed},
-    )
+    index_map = tirx.IndexMap.from_func(packed, ndim=rank, index_dtype="int32")
     sch.transform_layout(names.block(sch, block), ("read", index), index_map)
+
+
+@step
+def store_innermost(sch: Schedule, block: str, axis: str) -> None:
+    """Lay a private result out so that neighbours along ``axis`` stand side by side.
+
+    before  local[f, h, w] += ...
+    after   local[h, w, f] += ...: 16 filters of one pixel are one vector
+    needs   the block writes a private buffer (``accumulate_locally``)
+    why     a vector of elements that are far apart is stored one by one
+    tvm     Schedule.transform_layout
+    """
+    at = list(names.axes(sch, block)).index(axis)
+    rank = len(sch.get(names.block(sch, block)).writes[0].region)
+    turned = tirx.IndexMap.from_func(
+        lambda *i: [*(v for k, v in enumerate(i) if k != at), i[at]],
+        ndim=rank,
+        index_dtype="int32",
+    )
+    sch.transform_layout(names.block(sch, block), ("write", 0), turned)
 
 
 @step

@@ -203,6 +203,23 @@ def merge(sch: Schedule, first: str, second: str, *, at: str) -> None:
     sch.merge(names.loop(sch, first, at), names.loop(sch, second, at))
 
 
+@step
+def several_sums(sch: Schedule, block: str, loop: str, count: int) -> str:
+    """Sum in ``count`` accumulators side by side, and add those up at the end.
+
+    before  for k: s += x[k]
+    after   for k_0, lane: s_rf[lane] += x[k_0 * 16 + lane];   for lane: s += s_rf[lane]
+    needs   a reduction loop, innermost; count divides it; the order of the sum may change
+    why     one sum waits for itself at every step; independent ones fill a vector
+    tvm     Schedule.split, Schedule.rfactor, reorder; returns the new block's name
+    """
+    split(sch, block, loop, count)
+    lanes = sch.rfactor(names.loop(sch, block, f"{loop}_1"), factor_axis=-1)
+    around = sch.get_loops(lanes)
+    sch.reorder(around[-2], around[-1])
+    return str(sch.get(lanes).name_hint)
+
+
 # --- how a loop is run ------------------------------------------------------------------------
 
 

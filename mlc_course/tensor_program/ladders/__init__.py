@@ -1,0 +1,47 @@
+"""The ladders, by the workload that they climb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from mlc_course.errors import UsageError
+from mlc_course.machine import Machine, describe
+from mlc_course.tensor_program.ladder import Rung
+from mlc_course.tensor_program.ladders import (
+    conv2d,
+    matmul_exp_matmul,
+    single_product,
+    softmax,
+)
+from mlc_course.tensor_program.ladders.gebp import Product
+
+MATMUL = Product("C", left="A", right="B", row="m", column="n", inner="k")
+LINEAR_RELU = Product("R_matmul", left="X", right="W", row="m", column="n", inner="k")
+
+LADDERS: dict[str, Callable[[Machine], tuple[Rung, ...]]] = {
+    "matmul_exp_matmul": matmul_exp_matmul.rungs,
+    "matmul": partial(single_product.rungs, product=MATMUL),
+    "linear_relu": partial(single_product.rungs, product=LINEAR_RELU),
+    "softmax": softmax.rungs,
+    "conv2d": conv2d.rungs,
+}
+
+# Small enough for a naive rung to take less than a second.
+QUICK_SIZES: dict[str, tuple[int, ...]] = {
+    "matmul_exp_matmul": (256, 512, 256, 768),
+    "matmul": (256, 256, 256),
+    "linear_relu": (128, 256, 256),
+    "softmax": (512, 512),
+    "conv2d": (16, 30, 30, 32, 3, 3),
+}
+
+
+def ladder(name: str, machine: Machine | None = None) -> tuple[Rung, ...]:
+    """The rungs for a workload of this name, on this machine or another.
+
+    Raises ``UsageError`` for a workload without a ladder.
+    """
+    if name not in LADDERS:
+        raise UsageError(f"no ladder for {name!r}", expected=" | ".join(LADDERS), got=name)
+    return LADDERS[name](machine or describe())

@@ -1,0 +1,72 @@
+"""The ladder of one matrix product, alone or with an elementwise block behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mlc_course.machine import Machine
+from mlc_course.tensor_program import names, steps
+from mlc_course.tensor_program.ladder import Rung
+from mlc_course.tensor_program.ladders.gebp import Product, micro_kernel, register_tile
+from mlc_course.tensor_program.tvm_names import Schedule
+
+Apply = Callable[[Schedule], None]
+ROWS, COLUMNS, INNER = 16, 64, 8
+
+
+def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
+    """The rungs for a product of any sizes, by the names of its block, operands and loops."""
+    size, p = register_tile(machine), product
+
+    def gebp(**choices: bool) -> Apply:
+        return lambda sch: micro_kernel(sch, p, size, **choices)
+
+    def reorder(sch: Schedule) -> None:
+        steps.reorder(sch, p.block, p.row, p.inner, p.column)
+
+    def tile(sch: Schedule) -> None:
+        steps.pad(sch, p.block, **{p.row: ROWS, p.column: COLUMNS, p.inner: INNER})
+        steps.tile(sch, p.block, **{p.row: ROWS, p.column: COLUMNS, p.inner: INNER})
+        steps.reorder(sch, p.block, f"{p.inner}_1", f"{p.column}_1")
+        for block in names.between(sch, p.block, "")[:1]:
+            steps.fuse_consumer(sch, block, into=p.block, at=f"{p.column}_0")
+
+    def hoisted_tile(sch: Schedule) -> None:
+        tile(sch)
+        steps.hoist_init(sch, p.block, f"{p.inner}_0")
+
+    def parallel(sch: Schedule) -> None:
+        tile(sch)
+        steps.parallel(sch, p.block, f"{p.row}_0")
+        steps.vectorize(sch, p.block, f"{p.column}_1")
+        steps.hoist_init(sch, p.block, f"{p.inner}_0")
+
+    return (
+        Rung("naive", "Three nested loops, the innermost down a column.", lambda sch: None),
+        Rung("reorder", "The innermost loop walks along rows of B and of the result.", reorder),
+        Rung(
+            "tile",
+            f"Blocks of {ROWS} x {COLUMNS} x {INNER} stay in cache; what follows the product is "
+            "done block by block.",
+            hoisted_tile,
+        ),
+        Rung(
+            "vectorize-parallel", "Columns are lanes of vectors, row blocks go to cores.", parallel
+        ),
+        Rung(
+            "pack-B",
+            f"B is laid out in panels of {size.columns} columns; each {size.rows} x "
+            f"{size.columns} tile is summed in a local buffer.",
+            gebp(unrolled=False),
+        ),
+        Rung(
+            "micro-kernel",
+            "The tile is written out row by row, so that its sums live in registers.",
+            gebp(),
+        ),
+        Rung(
+            "pack-per-panel",
+            "Each panel of B is packed just before it is used, and is still in cache then.",
+            gebp(per_panel=True),
+        ),
+    )
