@@ -11,12 +11,15 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlc_course import __version__
-from mlc_course.errors import CourseError
+from mlc_course.errors import CourseError, UsageError
 
 if TYPE_CHECKING:
+    from mlc_course.tensor_program.search.tune import Fleet
+
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 USAGE_STATUS = 2  # what argparse itself ends with
@@ -59,8 +62,100 @@ def run_lab(arguments: argparse.Namespace) -> int:
     return lab.start(browser=not arguments.no_browser, port=arguments.port)
 
 
+def add_ladder(subparsers: Subparsers) -> None:
+    """``mlc-course ladder``: transform a program rung by rung, beside NumPy."""
+    parser = subparsers.add_parser("ladder", help="climb a ladder of transformations past NumPy")
+    parser.add_argument("workload", help="matmul_exp_matmul, matmul, linear_relu, softmax, conv2d")
+    _add_problem(parser)
+    parser.add_argument("--rungs", type=_words, default=(), metavar="A,B", help="only these")
+    parser.add_argument("--quick", action="store_true", help="small sizes, under 20 seconds")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the record here")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it here (.png, .svg)")
+    parser.set_defaults(run=run_ladder)
+
+
+def _add_problem(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", type=_sizes, default=(), metavar="M,K,..", help="whole numbers")
+    parser.add_argument("--threads", type=int, default=1, help="for NumPy and ours (default 1)")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(size) for size in text.split(","))
+
+
+def run_ladder(arguments: argparse.Namespace) -> int:
+    """Print each rung as it is measured; Ctrl-C keeps the rungs that are done."""
+    from mlc_course.tensor_program import report
+
+    return report.ladder(
+        arguments.workload,
+        sizes=arguments.sizes,
+        threads=arguments.threads,
+        names=arguments.rungs,
+        quick=arguments.quick,
+        json_path=arguments.json,
+        plot_path=arguments.plot,
+    )
+
+
+def add_tune(subparsers: Subparsers) -> None:
+    """``mlc-course tune``: let the machine search for a schedule."""
+    parser = subparsers.add_parser("tune", help="search for a schedule, and keep what is found")
+    parser.add_argument("workload", help="matmul_exp_matmul, matmul, linear_relu, softmax, ...")
+    _add_problem(parser)
+    parser.add_argument("--strategy", default="packing", help="random, evolutionary or packing")
+    parser.add_argument("--trials", type=int, default=32, help="candidates to measure")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=float, default=10.0, help="seconds for one candidate")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="database; resumed if it exists")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the comparison here")
+    parser.add_argument("--rpc", metavar="HOST:PORT", help="measure through a TVM RPC tracker")
+    parser.add_argument("--key", help="which of the tracker's machines")
+    parser.add_argument("--recorded", action="store_true", help="replay the course's recordings")
+    parser.set_defaults(run=run_tune)
+
+
+def run_tune(arguments: argparse.Namespace) -> int:
+    """Search, or replay recorded searches; Ctrl-C keeps the best so far."""
+    from mlc_course.tensor_program.search import report
+
+    if arguments.recorded:
+        return report.replay(arguments.workload)
+    return report.search(
+        arguments.workload,
+        strategy=arguments.strategy,
+        trials=arguments.trials,
+        sizes=arguments.sizes,
+        threads=arguments.threads,
+        seed=arguments.seed,
+        limit_s=arguments.limit,
+        folder=arguments.out,
+        fleet=_fleet(arguments.rpc, arguments.key),
+        json_path=arguments.json,
+    )
+
+
+def _fleet(address: str | None, key: str | None) -> Fleet | None:
+    from mlc_course.tensor_program.search.tune import Fleet
+
+    if address is None and key is None:
+        return None
+    host, _, port = (address or "").rpartition(":")
+    if not (host and port.isdigit() and key):
+        raise UsageError(
+            "tune: a fleet is an address and a key",
+            expected="--rpc HOST:PORT --key NAME",
+            got=f"--rpc {address} --key {key}",
+        )
+    return Fleet(host, int(port), key)
+
+
 AddCommand = Callable[["Subparsers"], None]
-COMMANDS: tuple[AddCommand, ...] = (add_doctor, add_lab)
+COMMANDS: tuple[AddCommand, ...] = (add_doctor, add_lab, add_ladder, add_tune)
 
 
 def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> argparse.ArgumentParser:

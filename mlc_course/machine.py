@@ -119,18 +119,18 @@ def _caches_linux(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
             kind = (index / "type").read_text().strip()
             size = (index / "size").read_text().strip()
             line = (index / "coherency_line_size").read_text().strip()
-        except OSError:
+            found = _bytes(size), int(line)
+        except (OSError, ValueError):
             continue
         if kind != "Instruction":
-            sizes["l1d" if level == "1" else f"l{level}"] = _bytes(size)
-            sizes["line"] = int(line)
+            sizes["l1d" if level == "1" else f"l{level}"], sizes["line"] = found
     return sizes
 
 
 def _bytes(text: str) -> int:
-    """``'32K'`` -> 32768."""
+    """``'32K'`` -> 32768. Raises ``ValueError`` when it is no size."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-    return int(text[:-1]) * units[text[-1]] if text[-1] in units else int(text)
+    return int(text[:-1]) * units[text[-1]] if text[-1:] in units else int(text)
 
 
 def _caches_macos() -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlc_course.errors import UsageError
+from mlc_course.errors import UsageError, WrongResult
 from mlc_course.measure import Comparison, compare
 from mlc_course.tensor_program.tvm_names import Schedule, compile_program, shared_tensor
 from mlc_course.tensor_program.workload import Workload
@@ -79,7 +79,11 @@ def climb(
         run, ours = compile_program(sch, threads=threads), workload.output()
         result = shared_tensor(ours)
         run(*shared, result)
-        error = workload.check(ours, reference)
+        try:
+            error = workload.check(ours, reference)
+        except WrongResult as wrong:
+            wrong.add_note(f"in rung {rung.name!r}")
+            raise
         timed = compare(
             {rung.name: lambda run=run, result=result: run(*shared, result)},  # type: ignore[misc]
             ("NumPy", lambda: workload.numpy(*inputs, out)),

@@ -6,6 +6,8 @@ import datetime
 import json
 import platform
 from collections.abc import Iterable, Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +101,7 @@ def save(record: Mapping[str, Any], path: Path) -> None:
     draft.replace(path)
 
 
-def load(path: Path) -> Record:
+def load(path: Path | Traversable) -> Record:
     """Raises ``UsageError`` when there is no such file or it is not a record."""
     try:
         record = json.loads(path.read_text())
@@ -110,3 +112,15 @@ def load(path: Path) -> Record:
             expected="a JSON file that this course wrote, with its machine and date",
             got=repr(error),
         ) from None
+
+
+def recorded(name: str) -> Record:
+    """A climb that comes with the course, such as ``matmul_exp_matmul_1_thread``.
+
+    Raises ``UsageError`` for any other name.
+    """
+    folder = resources.files("mlc_course") / "recordings"
+    known = sorted(f.name.removesuffix(".json") for f in folder.iterdir() if f.is_file())
+    if name not in known:
+        raise UsageError(f"no recording {name!r}", expected=" | ".join(known), got=name)
+    return load(folder / f"{name}.json")

@@ -7,12 +7,12 @@ everything else. Source: S. Williams et al., Roofline, CACM 2009.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -61,20 +61,21 @@ def roofs(threads: int = 1, *, remeasure: bool = False, cache: Path | None = Non
     path = cache or user_cache_path("mlc_course") / "roofs.json"
     kept = _read(path)
     key = f"{here.cpu} | {here.isa} | {threads} of {here.cores} threads"
-    if key not in kept or remeasure:
-        kept[key] = asdict(measure_roofs(threads))
+    if key in kept and not remeasure:
+        return kept[key]
+    kept[key] = measure_roofs(threads)
+    with contextlib.suppress(OSError):  # a home that cannot be written to: measured again next time
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(kept, indent=2))
-    return Roofs(**kept[key])
+        path.write_text(json.dumps({name: asdict(each) for name, each in kept.items()}, indent=2))
+    return kept[key]
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Roofs]:
     """What is kept; nothing, if there is nothing or it cannot be read."""
     try:
-        kept = json.loads(path.read_text())
-    except (OSError, ValueError):
+        return {key: Roofs(**each) for key, each in json.loads(path.read_text()).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
         return {}
-    return kept if isinstance(kept, dict) else {}
 
 
 def _best_seconds(call: Callable[[], object]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mlc_course.errors import AxisError, BlockError, SizeError
 from mlc_course.tensor_program import names
 from mlc_course.tensor_program.steps import split, step
 from mlc_course.tensor_program.tvm_names import Schedule, tirx
@@ -39,15 +40,35 @@ def pack(sch: Schedule, block: str, operand: str, *, along: str, panel: int) -> 
     """
     copy = stage(sch, block, operand)
     index, _ = names.read(sch, block, operand)
-    axis = names.dimension(sch, block, index, along)
-    _layout(sch, block, index, axis, panel)
+    axis = names.dimension(sch.get(names.block(sch, block)).reads[index], along)
     inside = names.loops(sch, copy)
+    _check_panel(sch, block, copy, along, panel)
+    _layout(sch, block, index, axis, panel)
     split(sch, copy, inside[axis], panel)
     outer, inner = (names.loop(sch, copy, f"{inside[axis]}_{half}") for half in "01")
     others = [names.loop(sch, copy, name) for i, name in enumerate(inside) if i != axis]
     sch.reorder(outer, *others, inner)
     sch.vectorize(inner)
     return copy
+
+
+def _check_panel(sch: Schedule, block: str, copy: str, along: str, panel: int) -> None:
+    inside = names.loops(sch, copy)
+    if len(inside) != len(names.axes(sch, copy)):
+        raise AxisError(
+            f"pack({block}, {along}): {copy} is packed already",
+            expected="a copy with one loop per axis",
+            got=f"the loops {', '.join(inside)}",
+            hint="pack an operand once",
+        )
+    extent = names.axes(sch, block)[along]
+    if panel < 1 or extent % panel:
+        raise SizeError(
+            f"pack({block}, {along}): panels of {panel} do not fit",
+            expected=f"a divisor of |{along}| = {extent}",
+            got=panel,
+            hint=f"pad the block first: pad(sch, {block!r}, {along}={max(panel, 1)})",
+        )
 
 
 def _layout(sch: Schedule, block: str, index: int, axis: int, panel: int) -> None:
@@ -70,8 +91,17 @@ def store_innermost(sch: Schedule, block: str, axis: str) -> None:
     why     a vector of elements that are far apart is stored one by one
     tvm     Schedule.transform_layout
     """
-    at = list(names.axes(sch, block)).index(axis)
-    rank = len(sch.get(names.block(sch, block)).writes[0].region)
+    written = sch.get(names.block(sch, block)).writes[0]
+    private = [buffer.name for buffer in sch.get(sch.get_sblock("root")).alloc_buffers]
+    if written.source.name not in private:
+        raise BlockError(
+            f"store_innermost({block}, {axis}): {written.source.name} is an output",
+            expected="a buffer that only this program sees",
+            got="another layout would be another function",
+            hint=f"accumulate_locally(sch, {block!r}, at=...) gives the block a private buffer",
+        )
+    at = names.dimension(written, axis)
+    rank = len(written.region)
     turned = tirx.IndexMap.from_func(
         lambda *i: [*(v for k, v in enumerate(i) if k != at), i[at]],
         ndim=rank,
@@ -92,6 +122,7 @@ def accumulate_locally(sch: Schedule, block: str, *, at: str) -> str:
     tvm     Schedule.cache_write, Schedule.reverse_compute_at, Schedule.set_scope
     """
     target = names.block(sch, block)
+    names.check_complete(sch, block, at)
     consumers = sch.get_consumers(target)
     writer = consumers[0] if consumers else sch.cache_write(target, 0, "local")
     sch.reverse_compute_at(writer, names.loop(sch, block, at), preserve_unit_loops=True)

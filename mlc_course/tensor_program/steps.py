@@ -8,6 +8,8 @@ split ``"m_0"`` outside and ``"m_1"`` inside). It changes the schedule in place,
 from __future__ import annotations
 
 import functools
+import inspect
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -31,12 +33,19 @@ def step(function: Step) -> Step:
         except ScheduleError as error:
             raise StepError(
                 f"{_call_text(function.__name__, args, kwargs)}: TVM refuses this step here",
+                expected=needs(function),
                 got=str(error).split("Error message:")[-1].strip(),
                 hint="print(sch.mod.script()) shows the program as it is now",
             ) from None
         return function(sch, *args, **kwargs)
 
     return cast("Step", all_or_nothing)
+
+
+def needs(function: Callable[..., Any]) -> str:
+    """What a step's docstring says that it needs."""
+    found = re.search(r"^needs\s(.*)^why", inspect.getdoc(function) or "", re.MULTILINE | re.DOTALL)
+    return " ".join(found[1].split()) if found else ""
 
 
 def _call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
@@ -58,7 +67,12 @@ def reorder(sch: Schedule, block: str, *loops: str) -> None:
     tvm     Schedule.reorder
     """
     if len(loops) < 2:
-        raise AxisError(f"reorder({block}): names too few loops", expected=">= 2", got=loops)
+        raise AxisError(
+            f"reorder({block}): too few loops",
+            expected="two or more, in their new order",
+            got=", ".join(loops) or "none",
+            hint=f"the loops of {block} are {', '.join(names.loops(sch, block))}",
+        )
     sch.reorder(*(names.loop(sch, block, name) for name in loops))
 
 
@@ -108,11 +122,12 @@ def pad(sch: Schedule, block: str, **multiples: int) -> None:
     before  for k, l in (1999, 1001):       C[m, l] += A[m, k] * B[k, l]
     after   B_pad = B, and zeros around;    for k, l in (1999, 1024): C_pad[m, l] += ...
             C = C_pad without the rest
-    needs   a block that multiplies and sums; does nothing where the sizes fit already
+    needs   a block that multiplies and sums, its loops not yet split; does nothing where the
+            sizes fit already
     why     a micro-kernel without a single ``if`` is worth a few wasted columns
     tvm     Schedule.pad_einsum, Schedule.compute_inline
     """
-    names.check_loops(sch, block, tuple(multiples))
+    names.check_multiples(sch, block, multiples)
     axes = names.axes(sch, block)
     wanted = [multiples.get(axis, 1) for axis in axes]
     if all(extent % multiple == 0 for extent, multiple in zip(axes.values(), wanted, strict=True)):
@@ -150,6 +165,7 @@ def fuse_consumer(sch: Schedule, consumer: str, *, into: str, at: str) -> None:
     why     the tile is still in cache, or in registers, when it is read again
     tvm     Schedule.reverse_compute_at
     """
+    names.check_complete(sch, into, at)
     sch.reverse_compute_at(
         names.block(sch, consumer), names.loop(sch, into, at), preserve_unit_loops=True
     )
@@ -200,7 +216,23 @@ def merge(sch: Schedule, first: str, second: str, *, at: str) -> None:
             got=f"{', '.join(late)} between them",
             hint=f"inline it first: inline(sch, {late[0]!r})",
         )
-    sch.merge(names.loop(sch, first, at), names.loop(sch, second, at))
+    loops = [names.loop(sch, block, at) for block in (first, second)]
+    if sch.get(loops[0]).same_as(sch.get(loops[1])):  # TVM would end the process
+        raise AxisError(
+            f"merge({first}, {second}): {at} is one loop around both already",
+            expected="two loops",
+            got=f"{at} around {first} and {second}",
+            hint="name a loop that each of them has for itself",
+        )
+    sound = names.reads_follow_writes(sch)
+    sch.merge(*loops)
+    if sound and not names.reads_follow_writes(sch):
+        raise StepError(
+            f"merge({first}, {second}): {second} would read what is not written yet",
+            expected=f"each round of {at} needs only what earlier rounds of {first} wrote",
+            got=f"{second} needs more of {first} than that",
+            hint="merge further inside, or leave the two apart",
+        )
 
 
 @step

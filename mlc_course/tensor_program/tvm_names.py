@@ -16,11 +16,13 @@ import numpy as np
 import tvm
 from numpy.typing import NDArray
 from tvm import IRModule, te, tirx
+from tvm.ir.utils import derived_object
 from tvm.s_tir import SBlock, Schedule
 from tvm.s_tir import meta_schedule as meta_schedule
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 from tvm.s_tir.schedule.schedule import ScheduleError
 from tvm.script import tirx as T
+from tvm.support.popen_pool import PopenPoolExecutor
 from tvm.target import Target, codegen
 from tvm.tirx import PrimFunc
 from tvm.tirx.analysis import undefined_vars
@@ -36,6 +38,7 @@ os.environ["TVM_BIND_THREADS"] = "0"
 __all__ = [
     "IRModule",
     "LoopRV",
+    "PopenPoolExecutor",
     "PrimFunc",
     "SBlock",
     "SBlockRV",
@@ -44,8 +47,12 @@ __all__ = [
     "T",
     "Target",
     "compile_program",
+    "compiled_module",
     "cpu_target",
+    "derived_object",
+    "dump_program",
     "host_cpu",
+    "load_program",
     "meta_schedule",
     "shared_tensor",
     "te",
@@ -78,6 +85,21 @@ def compile_program(
     library = tvm.compile(module, target=cpu_target(threads, cpu))
     entry: Callable[..., None] = library["main"]
     return entry
+
+
+def compiled_module(program: IRModule, target: Target, _parameters: object) -> Any:
+    """Machine code as MetaSchedule's builder wants it."""
+    return tvm.compile(program, target=target).mod
+
+
+def dump_program(module: IRModule) -> str:
+    """A program as text that ``load_program`` reads back exactly."""
+    return str(tvm.ir.save_json(module))
+
+
+def load_program(text: str) -> IRModule:
+    """What ``dump_program`` wrote."""
+    return tvm.ir.load_json(text)
 
 
 def shared_tensor(array: NDArray[Any]) -> Any:

@@ -35,14 +35,14 @@ def polynomial_exp(sch: Schedule, block: str) -> None:
     """
     target = names.block(sch, block)
     old = sch.get(target)
-    value: Any = getattr(old.body, "value", None)
-    if getattr(getattr(value, "op", None), "name", None) != "tirx.exp":
+    if not names.is_exp(sch, block) or old.writes[0].source.dtype != "float32":
         raise BlockError(
             f"polynomial_exp({block}): the block is not one exp",
-            expected="a body D[...] = exp(...)",
-            got=str(old.body),
+            expected="a body D[...] = exp(...), of float32",
+            got=str(old.body).splitlines()[-1],
+            hint="name the block whose body is the exp",
         )
-    body = tirx.BufferStore(old.body.buffer, _exp(value.args[0]), old.body.indices)
+    body = tirx.BufferStore(old.body.buffer, _exp(old.body.value.args[0]), old.body.indices)
     new = SBlock(old.iter_vars, old.reads, old.writes, old.name_hint, body)
     sch.state.replace(sch.get_sref(target), new, {old: new})
 
@@ -60,5 +60,6 @@ def _exp(value: Any) -> Any:
     result = (total * f * f + f + number(1.0)) * tirx.reinterpret("float32", bits)
     reduced = tirx.Let(f, x - n * number(_LN2_HIGH) - n * number(_LN2_LOW), result)
     rounded = tirx.Let(n, tirx.floor(x * number(1.4426950408889634) + number(0.5)), reduced)
-    limited = tirx.max(tirx.min(value, number(_EXP_LIMIT)), number(-_EXP_LIMIT))
+    # In this order NaN stays NaN: TVM's min(a, b) is a if a < b, else b.
+    limited = tirx.max(number(-_EXP_LIMIT), tirx.min(number(_EXP_LIMIT), value))
     return tirx.Let(x, limited, rounded)

@@ -211,10 +211,10 @@ def conv2d(
 
     NumPy's side copies the windows into a matrix and multiplies (im2col), its fastest way.
     """
-    if R > H or S > W:
+    if not (1 <= R <= H and 1 <= S <= W):
         raise SizeError(
-            "conv2d: the kernel is larger than the image",
-            expected="R <= H and S <= W",
+            "conv2d: the kernel does not fit into the image",
+            expected="1 <= R <= H and 1 <= S <= W",
             got=f"R={R}, H={H}, S={S}, W={W}",
         )
     height, width = H - R + 1, W - S + 1
@@ -279,5 +279,5 @@ def make_workload(name: str, sizes: tuple[int, ...] = ()) -> Workload:
     if sizes and len(sizes) != len(wanted):
         raise UsageError(f"{name}: wrong number of sizes", expected=",".join(wanted), got=sizes)
     if any(size < 1 for size in sizes):
-        raise UsageError(f"{name}: a size is below one", expected="whole numbers >= 1", got=sizes)
+        raise SizeError(f"{name}: a size is below one", expected="whole numbers >= 1", got=sizes)
     return make(*sizes)

@@ -27,6 +27,13 @@ LADDERS: dict[str, Callable[[Machine], tuple[Rung, ...]]] = {
     "conv2d": conv2d.rungs,
 }
 
+# The matrix products that a workload consists of, in program order.
+PRODUCTS: dict[str, tuple[Product, ...]] = {
+    "matmul_exp_matmul": matmul_exp_matmul.PRODUCTS,
+    "matmul": (MATMUL,),
+    "linear_relu": (LINEAR_RELU,),
+}
+
 # Small enough for a naive rung to take less than a second.
 QUICK_SIZES: dict[str, tuple[int, ...]] = {
     "matmul_exp_matmul": (256, 512, 256, 768),

@@ -13,8 +13,6 @@ from mlc_course.tensor_program import names, staging, steps
 from mlc_course.tensor_program.tvm_names import Schedule
 from mlc_course.tensor_program.vector_math import polynomial_exp
 
-MIN_ACCUMULATORS = 8  # two multiply-adds per cycle, each done after four: fewer leave the unit idle
-
 
 @dataclass(frozen=True)
 class RegisterTile:

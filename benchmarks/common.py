@@ -1,0 +1,57 @@
+"""What every benchmark script shares: its command line, its file, and its verdict."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlc_course.tensor_program import record
+
+
+@dataclass(frozen=True)
+class Target:
+    """A number that this benchmark was built for: ``measured`` should be at least ``wanted``."""
+
+    what: str
+    wanted: float
+    measured: float
+
+    @property
+    def reached(self) -> bool:
+        return self.measured >= self.wanted
+
+    def __str__(self) -> str:
+        verdict = "reached" if self.reached else "FALLS SHORT"
+        return f"{self.what}: {self.measured:.3f}, wanted {self.wanted:.2f}: {verdict}"
+
+
+def command_line(description: str) -> argparse.ArgumentParser:
+    """The options that every benchmark takes."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write machine, date, figures")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures")
+    parser.add_argument("--check", action="store_true", help="status 1 when a number falls short")
+    return parser
+
+
+def finish(
+    arguments: argparse.Namespace,
+    figures: dict[str, Any],
+    targets: Sequence[Target],
+    plot: Callable[[Path], None],
+) -> int:
+    """Write what was asked for and say, last, what falls short."""
+    if arguments.json:
+        held = [{**vars(target), "reached": target.reached} for target in targets]
+        record.save({**record.provenance(), "targets": held, **figures}, arguments.json)
+    if arguments.plot:
+        plot(arguments.plot)
+    print()
+    for target in targets:
+        print(target)
+    short = [target.what for target in targets if not target.reached]
+    print(f"falls short: {'; '.join(short)}" if short else "every number is reached")
+    return 1 if arguments.check and short else 0

@@ -1,0 +1,79 @@
+"""The article's ladder on its own sizes, on all cores, and on sizes that nothing divides."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import Target, command_line, finish
+
+from mlc_course.machine import usable_cores
+from mlc_course.tensor_program import draw, record, table
+from mlc_course.tensor_program.ladder import Rung, climb
+from mlc_course.tensor_program.ladders import ladder
+from mlc_course.tensor_program.roofs import measure_roofs
+from mlc_course.tensor_program.workloads import make_workload
+
+INDIVISIBLE = (1000, 1999, 1001, 3001)
+
+
+@dataclass(frozen=True)
+class Climb:
+    """One ladder to climb, and the ratio to NumPy that its last rung was built for."""
+
+    title: str
+    name: str
+    sizes: tuple[int, ...]
+    threads: int
+    wanted: float
+
+
+CLIMBS = (
+    Climb("1 thread", "matmul_exp_matmul", (), 1, 1.05),
+    Climb("all threads", "matmul_exp_matmul", (), usable_cores(), 1.0),
+    Climb("indivisible sizes, 1 thread", "matmul_exp_matmul", INDIVISIBLE, 1, 0.95),
+    Climb("matmul, 1 thread", "matmul", (), 1, 1.0),
+    Climb("linear_relu, 1 thread", "linear_relu", (), 1, 1.0),
+    Climb("softmax, 1 thread", "softmax", (), 1, 1.0),
+    Climb("conv2d, 1 thread", "conv2d", (), 1, 1.0),
+)
+
+
+def run(which: Climb, budget_s: float) -> record.Record:
+    workload, roofs = make_workload(which.name, which.sizes), measure_roofs(which.threads)
+    rungs: tuple[Rung, ...] = ladder(which.name)
+    climbed = []
+    start = record.ladder_record(workload, [], roofs, threads=which.threads)
+    print(f"\n{table.title(start)}\n{table.HEAD}", flush=True)
+    for done in climb(workload, rungs, threads=which.threads, budget_s=budget_s):
+        climbed.append(done)
+        print(table.row(record.rung_record(workload, done, roofs)), flush=True)
+    return record.ladder_record(workload, climbed, roofs, threads=which.threads)
+
+
+def without_programs(taken: record.Record) -> record.Record:
+    rungs = [{k: v for k, v in rung.items() if k != "program"} for rung in taken["rungs"]]
+    return {**taken, "rungs": rungs}
+
+
+def main() -> int:
+    parser = command_line(__doc__ or "")
+    parser.add_argument("--budget", type=float, default=6.0, help="seconds of measuring a rung")
+    parser.add_argument("--recordings", type=Path, metavar="DIR", help="keep records for lessons")
+    arguments = parser.parse_args()
+    taken = {which.title: run(which, arguments.budget) for which in CLIMBS}
+    targets = [
+        Target(which.title, which.wanted, taken[which.title]["rungs"][-1]["ratio_to_numpy"])
+        for which in CLIMBS
+    ]
+    if arguments.recordings:
+        for title, name in (("1 thread", "1_thread"), ("all threads", "all_threads")):
+            path = arguments.recordings / f"matmul_exp_matmul_{name}.json"
+            record.save(taken[title], path)
+    figures = {"climbs": {title: without_programs(each) for title, each in taken.items()}}
+    return finish(arguments, figures, targets, lambda path: draw.save_plot(taken["1 thread"], path))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Automatic search for a schedule: random, evolutionary, and among packed micro-kernels."""

@@ -1,0 +1,144 @@
+"""Search for a reader at a terminal: a bar, the best so far, and what it is worth beside NumPy."""
+
+from __future__ import annotations
+
+import math
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from mlc_course.background import leave
+from mlc_course.errors import MachineError, UsageError
+from mlc_course.tensor_program import record, table
+from mlc_course.tensor_program.ladder import climb
+from mlc_course.tensor_program.roofs import roofs
+from mlc_course.tensor_program.search import tune
+from mlc_course.tensor_program.search.spaces import strategy as strategy_of
+from mlc_course.tensor_program.search.tune import Fleet
+from mlc_course.tensor_program.workload import Workload
+from mlc_course.tensor_program.workloads import make_workload
+
+INTERRUPTED = 130
+BUDGET_S = 6.0  # of comparing the best with NumPy
+
+
+def search(
+    name: str,
+    *,
+    strategy: str,
+    trials: int,
+    sizes: tuple[int, ...] = (),
+    threads: int = 1,
+    seed: int = 0,
+    limit_s: float = 10.0,
+    folder: Path | None = None,
+    fleet: Fleet | None = None,
+    json_path: Path | None = None,
+) -> int:
+    """Search, print, compare the best with NumPy. Ctrl-C goes on to the comparison, then 130."""
+    if trials < 1:
+        raise UsageError("tune: too few trials", expected="1 or more", got=trials)
+    workload, used = make_workload(name, sizes), strategy_of(strategy)
+    folder = folder or default_folder(workload, strategy, threads)
+    print(f"{workload.title}, {strategy}: {used.why}\ndatabase: {folder}", flush=True)
+    found = tune.search(
+        workload,
+        used,
+        folder,
+        trials=trials,
+        threads=threads,
+        seed=seed,
+        limit_s=limit_s,
+        fleet=fleet,
+    )
+    stopped = follow(found, trials, len(tune.open_database(folder)))
+    if stopped:
+        print(f"\nstopped; the same command goes on from {folder}", flush=True)
+    taken = compare_best(workload, folder, threads=threads)
+    if json_path:
+        record.save(taken, json_path)
+        print(f"record: {json_path}")
+    if stopped:
+        leave(INTERRUPTED)
+    return 0
+
+
+def default_folder(workload: Workload, strategy: str, threads: int) -> Path:
+    """Where a search keeps its database, below the present folder."""
+    sizes = "x".join(str(size) for size in workload.sizes.values())
+    return Path("out") / "tune" / f"{workload.name}-{sizes}-{strategy}-{threads}t"
+
+
+def follow(found: Any, trials: int, done: int) -> bool:
+    """Show a search as it goes on; True when Ctrl-C ended it."""
+    fastest, failed = math.inf, 0
+    with tqdm(total=trials, initial=done, unit="trial", disable=None) as bar:
+        bar.set_description("starting TVM's search")
+        try:
+            for tried in found:
+                if tried.seconds is None:
+                    failed += 1
+                elif tried.seconds < fastest:
+                    fastest = tried.seconds
+                    tqdm.write(f"trial {bar.n + 1:>4}: {table.milliseconds(fastest)}")
+                best = table.milliseconds(fastest) if failed < bar.n + 1 else "none ran yet"
+                bar.set_description(f"best {best}, {failed} failed")
+                bar.update()
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+def compare_best(workload: Workload, folder: Path, *, threads: int) -> record.Record:
+    """Check the best of a database against float64, time it beside NumPy, print and return that.
+
+    Raises ``MachineError`` when no candidate of the database ran.
+    """
+    best = tune.best(folder)
+    if best is None:
+        raise MachineError(
+            "tune: no candidate ran",
+            got=f"{len(tune.open_database(folder))} trials in {folder}",
+            hint="give each more time: --limit SECONDS",
+        )
+    limits = roofs(threads)
+    climbed = list(climb(workload, [best.rung], threads=threads, budget_s=BUDGET_S))
+    taken = record.ladder_record(workload, climbed, limits, threads=threads)
+    print(f"{table.HEAD}\n{table.row(taken['rungs'][0])}")
+    searched = {"seconds": best.seconds, "readings": tune.readings(folder)}
+    return {**taken, "search": {**searched, "about": tune.read_about(folder)}}
+
+
+def recordings() -> list[str]:
+    """Names of the recorded searches that come with the course."""
+    root = resources.files("mlc_course") / "recordings" / "tune"
+    return sorted(entry.name for entry in root.iterdir()) if root.is_dir() else []
+
+
+def replay(name: str) -> int:
+    """Replay the recorded searches of a workload on this machine, in seconds.
+
+    Raises ``UsageError`` when none is recorded.
+    """
+    root = resources.files("mlc_course") / "recordings" / "tune"
+    shown = False
+    for entry in recordings():
+        with resources.as_file(root / entry) as folder:
+            about = tune.read_about(folder)
+            if about is None or about["workload"]["name"] != name:
+                continue
+            shown = True
+            workload = make_workload(name, tuple(about["workload"]["sizes"].values()))
+            print(
+                f"\n{about['strategy']}, {about['threads']} threads, {len(about['readings'])} "
+                f"trials, recorded on {record.made_on(about)}: "
+                f"{table.milliseconds(about['best_s'])}, {about['ratio_to_numpy']:.3f} of NumPy"
+            )
+            compare_best(workload, folder, threads=about["threads"])
+    if not shown:
+        raise UsageError(
+            f"no search of {name!r} is recorded", expected=" | ".join(recordings()), got=name
+        )
+    return 0

@@ -1,0 +1,150 @@
+"""Spaces of schedules: what a search may choose, and how it moves among the choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mlc_course.errors import UsageError
+from mlc_course.machine import Machine, describe
+from mlc_course.tensor_program import names
+from mlc_course.tensor_program.ladders import PRODUCTS
+from mlc_course.tensor_program.ladders.gebp import RegisterTile, micro_kernel
+from mlc_course.tensor_program.tvm_names import LoopRV, Schedule, meta_schedule
+from mlc_course.tensor_program.vector_math import polynomial_exp
+from mlc_course.tensor_program.workload import Workload
+
+LARGEST_INNER_TILE = 64
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One way to search.
+
+    ``space`` makes TVM's generator of candidates; ``method`` is TVM's search strategy:
+    ``replay-func`` draws each candidate anew, ``evolutionary`` mutates the traces of good ones and
+    asks a learnt cost model which to measure. ``finish`` does on a replayed schedule what a trace
+    does not record.
+    """
+
+    name: str
+    why: str
+    space: Callable[[Workload], Any]
+    method: str
+    finish: Callable[[Schedule], None]
+
+
+def _drawn(schedule: Callable[[Schedule], None]) -> Any:
+    """A space in which every candidate is one run of a function that samples."""
+    return meta_schedule.space_generator.ScheduleFn(
+        schedule, sch_rules=[], postprocs=[], mutator_probs={}
+    )
+
+
+def nothing_more(sch: Schedule) -> None:
+    """The trace records the whole schedule."""
+
+
+# --- random tiles: the article's stochastic schedule ------------------------------------------
+
+
+def sample_tiles(sch: Schedule) -> None:
+    """Tile every sum with tile sizes drawn at random, and put its columns innermost."""
+    for block in names.blocks(sch):
+        reduced = names.reduction_loops(sch, block)
+        if reduced:
+            _sample_tile(sch, block, reduced)
+
+
+def _sample_tile(sch: Schedule, block: str, reduced: set[str]) -> None:
+    outer: list[LoopRV] = []
+    inner: list[LoopRV] = []
+    inner_sums: list[LoopRV] = []
+    for name in names.loops(sch, block):
+        loop = names.loop(sch, block, name)
+        factors = sch.sample_perfect_tile(loop, n=2, max_innermost_factor=LARGEST_INNER_TILE)
+        outside, inside = sch.split(loop, factors)
+        outer.append(outside)
+        (inner_sums if name in reduced else inner).append(inside)
+    *rows, column = inner
+    sch.reorder(*outer, *rows, *inner_sums, column)
+
+
+# --- packed micro-kernels: the ladder's last rungs, with their constants left open ----------------
+
+
+def sample_micro_kernels(sch: Schedule, workload: Workload, machine: Machine) -> None:
+    """The ladder's micro-kernel, its tile, packing and unrolling drawn at random."""
+
+    def draw(*candidates: int) -> int:
+        even = [1.0 / len(candidates)] * len(candidates)
+        return int(sch.get(sch.sample_categorical(list(candidates), even)))
+
+    for product in PRODUCTS[workload.name]:
+        vectors = draw(1, 2, 4)
+        most_rows = (machine.vector_registers - vectors - 1) // vectors
+        rows = draw(*(r for r in (1, 2, 4, 8, 16) if r <= most_rows))
+        micro_kernel(
+            sch,
+            product,
+            RegisterTile(rows, vectors * machine.lanes),
+            pack_left=bool(draw(0, 1)),
+            per_panel=bool(draw(0, 1)),
+            unrolled=bool(draw(0, 1)),
+        )
+    polynomial_everywhere(sch)
+
+
+def polynomial_everywhere(sch: Schedule) -> None:
+    """Replace every exp, as the micro-kernels of this space do."""
+    for block in names.blocks(sch):
+        if names.is_exp(sch, block):
+            polynomial_exp(sch, block)
+
+
+def _packing_space(workload: Workload) -> Any:
+    if workload.name not in PRODUCTS:
+        raise UsageError(
+            f"packing: {workload.name} has no matrix product to pack",
+            expected=" | ".join(PRODUCTS),
+            got=workload.name,
+            hint="search it with random or evolutionary",
+        )
+    return _drawn(lambda sch: sample_micro_kernels(sch, workload, describe()))
+
+
+STRATEGIES: dict[str, Strategy] = {
+    strategy.name: strategy
+    for strategy in (
+        Strategy(
+            "random",
+            "Tile sizes drawn at random, as the article's stochastic schedule does.",
+            lambda _workload: _drawn(sample_tiles),
+            "replay-func",
+            nothing_more,
+        ),
+        Strategy(
+            "evolutionary",
+            "MetaSchedule's own rules for a CPU, with a learnt cost model and mutated traces.",
+            lambda _workload: "post-order-apply",
+            "evolutionary",
+            nothing_more,
+        ),
+        Strategy(
+            "packing",
+            "Our micro-kernel with its tile, packing and unrolling drawn at random: a space that "
+            "contains what NumPy's BLAS does.",
+            _packing_space,
+            "replay-func",
+            polynomial_everywhere,
+        ),
+    )
+}
+
+
+def strategy(name: str) -> Strategy:
+    """Raises ``UsageError`` for a strategy that does not exist."""
+    if name not in STRATEGIES:
+        raise UsageError(f"no strategy {name!r}", expected=" | ".join(STRATEGIES), got=name)
+    return STRATEGIES[name]

@@ -1,0 +1,69 @@
+const PARTS = '[id^="row-"], [id^="rung-"], [id^="name-"]';
+const STEPS = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+
+function render({ model, el }) {
+  begin(el);
+  const source = radios(model, "source", "figures", [
+    ["recorded", "recorded"], ["here", "measured here"],
+  ]);
+  const threads = radios(model, "threads", "NumPy and ours on", [
+    ["one", "one thread"], ["all", "all cores"],
+  ]);
+  const course = element("select", { "aria-label": "what to measure", "data-testid": "course" });
+  course.append(...model.get("courses").map((label) => element("option", {}, label)));
+  course.addEventListener("change", () => assign(model, "course", course.value));
+  const measure = worker(model, "Measure here", "measure");
+  const chart = element("div", {
+    class: "mlc-chart", role: "listbox", tabindex: "0", "data-testid": "chart",
+    "aria-label": "Rungs of the ladder. Arrow keys choose one; what it does is told below.",
+  });
+  const reason = element("p", {
+    class: "mlc-reason", "aria-live": "polite", "data-testid": "reason",
+  });
+  const program = element("div", {
+    class: "mlc-program", tabindex: "0", role: "region", "data-testid": "program",
+    "aria-label": "The program before and after this rung",
+  });
+  el.append(
+    element("div", { class: "mlc-controls" }, source, threads, course, measure),
+    statusLine(model), chart, reason, tickbox(model, "whole", "whole programs"), program,
+  );
+
+  const select = (place) => {
+    const last = model.get("count") - 1;
+    if (last >= 0) assign(model, "selected", Math.min(Math.max(place, 0), last));
+  };
+  chart.addEventListener("click", (event) => {
+    const part = event.target.closest(PARTS);
+    if (part) select(Number(part.id.split("-")[1]));
+  });
+  chart.addEventListener("keydown", (event) => {
+    if (!(event.key in STEPS)) return;
+    event.preventDefault();
+    select(model.get("selected") + STEPS[event.key]);
+  });
+
+  follow(model, ["svg"], () => {
+    chart.innerHTML = model.get("svg");
+    const names = model.get("names");
+    for (const row of chart.querySelectorAll('[id^="row-"]')) {
+      const place = Number(row.id.split("-")[1]);
+      row.setAttribute("role", "option");
+      row.setAttribute("aria-label", names[place]);
+      row.setAttribute("aria-selected", String(place === model.get("selected")));
+      row.dataset.testid = row.id;
+    }
+  });
+  follow(model, ["reason", "name"], () => {
+    reason.replaceChildren(element("b", {}, model.get("name")), ` ${model.get("reason")}`);
+  });
+  follow(model, ["program"], () => { program.innerHTML = model.get("program"); });
+  follow(model, ["course"], () => { course.value = model.get("course"); });
+  follow(model, ["busy", "measured"], () => {
+    const busy = model.get("busy");
+    for (const control of [threads, course, measure, source]) control.disabled = busy;
+    source.querySelector('[value="here"]').disabled = !model.get("measured");
+  });
+}
+
+export default { render };

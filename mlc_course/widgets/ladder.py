@@ -1,0 +1,221 @@
+"""The ladder widget: a climb as a picture whose rungs can be chosen, and a button to climb here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import anywidget
+import traitlets
+
+from mlc_course.background import interruptible
+from mlc_course.errors import CourseError, UsageError
+from mlc_course.machine import usable_cores
+from mlc_course.tensor_program import draw
+from mlc_course.tensor_program.ladder import Climbed, climb
+from mlc_course.tensor_program.ladders import QUICK_SIZES
+from mlc_course.tensor_program.ladders import ladder as ladder_of
+from mlc_course.tensor_program.record import Record, ladder_record, made_on, recorded
+from mlc_course.tensor_program.roofs import roofs
+from mlc_course.tensor_program.side_by_side import side_by_side
+from mlc_course.tensor_program.workloads import make_workload
+from mlc_course.widgets import page
+
+RECORDINGS = {"one": "{}_1_thread", "all": "{}_all_threads"}
+
+
+@dataclass(frozen=True)
+class Course:
+    """What to climb here: sizes ("small" or "full"), from which rung on, and how long at each."""
+
+    sizes: str
+    first: int
+    budget_s: float
+
+
+COURSES = {
+    "small sizes": Course("small", 0, 0.4),
+    "full sizes, without the naive rung": Course("full", 1, 1.0),
+    "full sizes": Course("full", 0, 1.0),
+}
+# Larger than the command line's --quick: the caches must not hold everything.
+SMALL_SIZES = {**QUICK_SIZES, "matmul_exp_matmul": (512, 1024, 512, 1536)}
+
+
+class LadderWidget(anywidget.AnyWidget):
+    """A ladder's climbs, recorded and measured here.
+
+    ``selected`` is the place of a rung (-1: none), ``threads`` is "one" or "all", ``source`` is
+    "recorded" or "here", ``course`` says what ``measure`` climbs. Setting them changes ``svg``,
+    ``name``, ``reason`` and ``program``. Raises ``UsageError`` for values that it cannot show.
+    """
+
+    _esm = page.script("ladder")
+    _css = page.STYLE
+
+    selected = traitlets.Int(-1).tag(sync=True)
+    threads = traitlets.Unicode("one").tag(sync=True)
+    source = traitlets.Unicode("recorded").tag(sync=True)
+    course = traitlets.Unicode(next(iter(COURSES))).tag(sync=True)
+    whole = traitlets.Bool(False).tag(sync=True)
+
+    courses = traitlets.List(list(COURSES)).tag(sync=True)
+    names = traitlets.List().tag(sync=True)
+    count = traitlets.Int(0).tag(sync=True)
+    svg = traitlets.Unicode("").tag(sync=True)
+    name = traitlets.Unicode("").tag(sync=True)
+    reason = traitlets.Unicode("").tag(sync=True)
+    program = traitlets.Unicode("").tag(sync=True)
+    status = traitlets.Unicode("").tag(sync=True)
+    busy = traitlets.Bool(False).tag(sync=True)
+    measured = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(
+        self,
+        workload: str = "matmul_exp_matmul",
+        *,
+        recordings: Mapping[str, Record] | None = None,
+        climb: Callable[..., Iterator[Climbed]] = climb,
+        roofs: Callable[..., Any] = roofs,
+    ) -> None:
+        self._rungs = ladder_of(workload)
+        self._workload = workload
+        if recordings is None:
+            recordings = {t: recorded(name.format(workload)) for t, name in RECORDINGS.items()}
+        self._records = {("recorded", threads): record for threads, record in recordings.items()}
+        self._planned: list[str] = []
+        self._climb, self._roofs = climb, roofs
+        self._worker_idle = Event()
+        self._worker_idle.set()
+        super().__init__()
+        self.on_msg(self._on_message)
+        self._say_where_from()
+        self.selected = len(self.record["rungs"]) - 1 if self.record else -1
+        self._draw()
+
+    @property
+    def record(self) -> Record | None:
+        """The record that is shown."""
+        return self._records.get((self.source, self.threads))
+
+    # --- what may be chosen ---------------------------------------------------------------------
+
+    @traitlets.validate("selected")
+    def _check_selected(self, proposal: Any) -> int:
+        count = len(self.record["rungs"]) if self.record else 0
+        if not -1 <= proposal.value < count:
+            raise UsageError("no such rung here", expected=f"-1 to {count - 1}", got=proposal.value)
+        return int(proposal.value)
+
+    @traitlets.validate("threads")
+    def _check_threads(self, proposal: Any) -> str:
+        return _one_of("threads", tuple(RECORDINGS), proposal.value)
+
+    @traitlets.validate("course")
+    def _check_course(self, proposal: Any) -> str:
+        return _one_of("course", tuple(COURSES), proposal.value)
+
+    @traitlets.validate("source")
+    def _check_source(self, proposal: Any) -> str:
+        if proposal.value == "here" and not self.measured:
+            raise UsageError("nothing is measured here yet", hint="press Measure here: measure()")
+        return _one_of("source", ("recorded", "here"), proposal.value)
+
+    # --- what is shown --------------------------------------------------------------------------
+
+    @traitlets.observe("threads", "source")
+    def _change_record(self, change: Any) -> None:
+        self.measured = any(source == "here" for source, _ in self._records)
+        if self.record is None and self.source == "here" and not self.busy:
+            self.source = "recorded"  # nothing is measured on this many threads yet
+            return
+        count = len(self.record["rungs"]) if self.record else 0
+        self.selected = min(self.selected, count - 1)
+        self._say_where_from()
+        self._draw()
+
+    @traitlets.observe("selected", "whole")
+    def _change_rung(self, change: Any) -> None:
+        self._draw()
+
+    def _say_where_from(self) -> None:
+        if self.record is None:
+            self.status = "Nothing is recorded; press Measure here."
+        elif self.source == "recorded":
+            self.status = f"Recorded on {made_on(self.record)}."
+        else:
+            self.status = f"Measured here, {self.record['date']}."
+
+    def _draw(self) -> None:
+        """Picture and texts of the record and the rung that are chosen."""
+        if self.record is None:
+            self.names, self.count = [], 0
+            self.svg = self.name = self.reason = self.program = ""
+            return
+        rungs = self.record["rungs"]
+        chosen = rungs[self.selected] if self.selected >= 0 else None
+        self.names, self.count = [rung["name"] for rung in rungs], len(rungs)
+        place = self.selected if chosen else None
+        self.svg = draw.ladder_svg(self.record, place, planned=self._planned)
+        self.name, self.reason = (chosen["name"], chosen["why"]) if chosen else ("", "")
+        self.program = self._programs(rungs) if chosen else ""
+
+    def _programs(self, rungs: list[Record]) -> str:
+        before, after = rungs[max(self.selected - 1, 0)], rungs[self.selected]
+        first = self.selected == 0
+        return side_by_side(
+            before["program"],
+            after["program"],
+            titles=(before["name"], after["name"]),
+            context=None if self.whole or first else 5,
+        )
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> page.MimeBundle:
+        return page.with_static_form(super()._repr_mimebundle_(**kwargs), self.static_html())
+
+    def static_html(self) -> str:
+        """The picture, and every rung's reason, for a page on which nothing can be clicked."""
+        rungs = self.record["rungs"] if self.record else []
+        reasons = "".join(f"<li><b>{rung['name']}</b> {rung['why']}</li>" for rung in rungs)
+        return f'<div class="mlc-chart">{self.svg}</div><ol>{reasons}</ol>'
+
+    # --- measuring ------------------------------------------------------------------------------
+
+    def _on_message(self, widget: object, content: Any, buffers: object) -> None:
+        if content == {"task": "measure"} and not self.busy:
+            try:
+                self.measure()
+            except CourseError as error:
+                self.status = f"{type(error).__name__}: {error}"
+
+    def measure(self) -> None:
+        """Climb here, now. Rungs appear as they are measured; an interrupt keeps what is done."""
+        course = COURSES[self.course]
+        sizes = SMALL_SIZES[self._workload] if course.sizes == "small" else ()
+        workload = make_workload(self._workload, sizes)
+        rungs = self._rungs[course.first :]
+        threads = 1 if self.threads == "one" else usable_cores()
+        self._planned = [rung.name for rung in rungs]
+        self.busy, stopped = True, False
+        climbed: list[Climbed] = []
+        try:
+            self.status = "Waiting for a measurement that was stopped ..."
+            self._worker_idle.wait()
+            self.status = "Measuring the roofs of this machine ..."
+            limits = self._roofs(threads, remeasure=True)
+            steps = self._climb(workload, rungs, threads=threads, budget_s=course.budget_s)
+            shown = Event()
+            try:
+                self._progress(climbed)
+                for done in interruptible(self._in_step(steps, shown)):
+                    climbed.append(done)
+                    self._show(ladder_record(workload, climbed, limits, threads=threads))
+                    self._progress(climbed)
+                    shown.set()
+            except KeyboardInterrupt:
+                stopped = True
+            shown.stop = True
+        finally:
+            self._planned, self.busy = [], False

@@ -1,0 +1,23 @@
+"""What the widgets share: their style sheet, the start of their scripts, their static form."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+FILES = resources.files("mlc_course.widgets")
+STYLE = (FILES / "style.css").read_text(encoding="utf-8")
+
+MimeBundle = tuple[dict[str, Any], dict[str, Any]]
+
+
+def script(name: str) -> str:
+    """The JavaScript module of a widget: ``common.js``, then its own. Nothing else is loaded."""
+    parts = ("common.js", f"{name}.js")
+    return "\n".join((FILES / part).read_text(encoding="utf-8") for part in parts)
+
+
+def with_static_form(bundle: MimeBundle | None, html: str) -> MimeBundle:
+    """A widget's display data with HTML for where no widgets run: GitHub, a printed page."""
+    data, metadata = bundle or ({}, {})
+    return {**data, "text/html": f'<div class="mlc"><style>{STYLE}</style>{html}</div>'}, metadata

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from mlc_course import errors
+from mlc_course.errors import CourseError, SizeError
+
+CLASSES = [
+    found
+    for _, found in inspect.getmembers(errors, inspect.isclass)
+    if found.__module__ == errors.__name__
+]
+
+
+def test_a_message_says_what_expected_got_and_a_way_out() -> None:
+    error = SizeError(
+        "matmul(A, B): inner dimensions",
+        expected="A.shape[-1] == B.shape[-2] == 3",
+        got="A (2, 3), B (4, 5)",
+        hint="swap the last two axes of B",
+    )
+    assert str(error).splitlines() == [
+        "matmul(A, B): inner dimensions",
+        "  expected  A.shape[-1] == B.shape[-2] == 3",
+        "  got       A (2, 3), B (4, 5)",
+        "  hint      swap the last two axes of B",
+    ]
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    assert str(SizeError("a size")) == "a size"
+    assert str(SizeError("a size", got="")) == "a size\n  got       "
+
+
+def test_a_value_that_is_false_is_still_told() -> None:
+    assert str(SizeError("a size", expected=(), got=0)).splitlines()[1:] == [
+        "  expected  ()",
+        "  got       0",
+    ]
+
+
+def test_the_parts_can_be_read_without_parsing_the_message() -> None:
+    error = SizeError("a size", expected=3, got=4, hint="take 3")
+    assert (error.what, error.expected, error.got, error.hint) == ("a size", 3, 4, "take 3")
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_error_has_one_base_and_says_when_it_is_raised(kind: type[Exception]) -> None:
+    assert issubclass(kind, CourseError)
+    assert inspect.getdoc(kind)
+
+
+def test_the_border_adds_the_place() -> None:
+    with pytest.raises(CourseError) as caught:
+        try:
+            raise SizeError("split(C, k, 7)")
+        except CourseError as error:
+            error.add_note("in rung 'tile'")
+            raise
+    assert caught.value.__notes__ == ["in rung 'tile'"]
+    assert str(caught.value) == "split(C, k, 7)"
