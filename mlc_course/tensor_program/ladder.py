@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlc_course.errors import UsageError, WrongResult
+from mlc_course.errors import UsageError
 from mlc_course.measure import Comparison, compare
 from mlc_course.tensor_program.tvm_names import Schedule, compile_program, shared_tensor
 from mlc_course.tensor_program.workload import Workload
@@ -48,12 +49,18 @@ class Climbed:
 def scheduled(workload: Workload, rung: Rung) -> Schedule:
     """The workload's program after the rung. Errors of its steps name the rung."""
     sch = Schedule(workload.program(), error_render_level="fast")
-    try:
+    with _errors_name(rung, workload):
         rung.apply(sch)
+    return sch
+
+
+@contextlib.contextmanager
+def _errors_name(rung: Rung, workload: Workload) -> Iterator[None]:
+    try:
+        yield
     except Exception as error:
         error.add_note(f"in rung {rung.name!r} of {workload.title}")
         raise
-    return sch
 
 
 def climb(
@@ -76,14 +83,12 @@ def climb(
     shared = [shared_tensor(value) for value in inputs]
     for rung in rungs:
         sch = scheduled(workload, rung)
-        run, ours = compile_program(sch, threads=threads), workload.output()
+        ours = workload.output()
         result = shared_tensor(ours)
-        run(*shared, result)
-        try:
+        with _errors_name(rung, workload):
+            run = compile_program(sch, threads=threads)
+            run(*shared, result)
             error = workload.check(ours, reference)
-        except WrongResult as wrong:
-            wrong.add_note(f"in rung {rung.name!r}")
-            raise
         timed = compare(
             {rung.name: lambda run=run, result=result: run(*shared, result)},  # type: ignore[misc]
             ("NumPy", lambda: workload.numpy(*inputs, out)),

@@ -7,7 +7,14 @@ from difflib import get_close_matches
 from typing import Any
 
 from mlc_course.errors import AxisError, BlockError, SizeError
-from mlc_course.tensor_program.tvm_names import LoopRV, SBlockRV, Schedule, undefined_vars
+from mlc_course.tensor_program.tvm_names import (
+    LoopRV,
+    SBlockRV,
+    Schedule,
+    TensorLoad,
+    tirx,
+    undefined_vars,
+)
 
 ITERATOR_PREFIX = "v_"  # create_prim_func calls the block iterator of loop ``m`` ``v_m``
 
@@ -90,6 +97,43 @@ def check_complete(sch: Schedule, of_block: str, at: str) -> None:
             got=at,
             hint="reorder the sum's loop inside first",
         )
+
+
+def check_consumer(sch: Schedule, consumer: str, producer: str) -> None:
+    """Raises ``BlockError`` when ``consumer`` does not read what ``producer`` writes."""
+    readers = [str(sch.get(c).name_hint) for c in sch.get_consumers(block(sch, producer))]
+    block(sch, consumer)
+    if consumer not in readers:
+        raise BlockError(
+            f"block {consumer} does not read what {producer} writes",
+            expected=f"one of {', '.join(readers)}" if readers else "a block with a reader",
+            got=consumer,
+            hint=f"inline what stands between {producer} and {consumer}",
+        )
+
+
+def check_sums_products(sch: Schedule, of_block: str) -> None:
+    """Raises ``BlockError`` for a reduction that zeros would change, such as a maximum."""
+    found = sch.get(block(sch, of_block))
+    if found.init is None or _adds_products(found.body.value):
+        return
+    raise BlockError(
+        f"block {of_block} is not a sum of products",
+        expected="a body C[...] += A[...] * B[...], which zeros leave as it is",
+        got=str(found.body).splitlines()[-1],
+        hint="choose factors that divide the sizes as they are",
+    )
+
+
+def _adds_products(value: Any) -> bool:
+    """Is it ``sum + term``, where the term is an element or a product of elements?"""
+
+    def vanishes(term: Any) -> bool:
+        if isinstance(term, tirx.Mul):
+            return vanishes(term.a) and vanishes(term.b)
+        return isinstance(term, TensorLoad)
+
+    return isinstance(value, tirx.Add) and vanishes(value.b)
 
 
 def reads_follow_writes(sch: Schedule) -> bool:

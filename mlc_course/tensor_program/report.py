@@ -12,6 +12,7 @@ from mlc_course.tensor_program import draw, record, table
 from mlc_course.tensor_program.ladder import Climbed, climb, select
 from mlc_course.tensor_program.ladders import QUICK_SIZES
 from mlc_course.tensor_program.ladders import ladder as ladder_of
+from mlc_course.tensor_program.picture import milliseconds
 from mlc_course.tensor_program.roofs import roofs
 from mlc_course.tensor_program.workloads import make_workload
 
@@ -87,7 +88,7 @@ def _finish(taken: record.Record, json_path: Path | None, plot_path: Path | None
     if not taken["rungs"]:
         print("stopped before the first rung was measured; nothing is written")
         return
-    numpy = table.milliseconds(taken["baseline"]["median_s"])
+    numpy = milliseconds(taken["baseline"]["median_s"])
     print(f"{'NumPy':<16} {numpy:>11}\n{record.made_on(taken)}")
     for warning in filter(None, (rung["warning"] for rung in taken["rungs"])):
         print(f"warning: {warning}")

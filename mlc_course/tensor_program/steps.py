@@ -133,6 +133,7 @@ def pad(sch: Schedule, block: str, **multiples: int) -> None:
     if all(extent % multiple == 0 for extent, multiple in zip(axes.values(), wanted, strict=True)):
         return
     output = names.output(sch, block)
+    names.check_sums_products(sch, block)
     sch.pad_einsum(names.block(sch, block), wanted)
     crop = f"{output}_pad"
     if crop in names.blocks(sch) and sch.get_consumers(names.block(sch, crop)):
@@ -166,6 +167,7 @@ def fuse_consumer(sch: Schedule, consumer: str, *, into: str, at: str) -> None:
     tvm     Schedule.reverse_compute_at
     """
     names.check_complete(sch, into, at)
+    names.check_consumer(sch, consumer, into)
     sch.reverse_compute_at(
         names.block(sch, consumer), names.loop(sch, into, at), preserve_unit_loops=True
     )
@@ -228,9 +230,9 @@ def merge(sch: Schedule, first: str, second: str, *, at: str) -> None:
     sch.merge(*loops)
     if sound and not names.reads_follow_writes(sch):
         raise StepError(
-            f"merge({first}, {second}): {second} would read what is not written yet",
-            expected=f"each round of {at} needs only what earlier rounds of {first} wrote",
-            got=f"{second} needs more of {first} than that",
+            f"merge({first}, {second}): a block would read what is not written yet",
+            expected=f"each round of {at} needs only what it or earlier rounds wrote",
+            got=f"the order {', '.join(names.blocks(sch))}, where a later round writes it",
             hint="merge further inside, or leave the two apart",
         )
 

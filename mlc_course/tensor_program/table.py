@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlc_course.tensor_program.picture import milliseconds
 from mlc_course.tensor_program.record import Record
 
 HEAD = (
@@ -33,9 +34,3 @@ def row(rung: Record) -> str:
         f"{rung['gflops']:>8.1f} {rung['fraction_of_peak']:>8.1%} {rung['relative_error']:>10.1e}"
         f"{noisy}"
     )
-
-
-def milliseconds(seconds: float) -> str:
-    """Three significant digits from a microsecond to a minute."""
-    ms = seconds * 1e3
-    return f"{ms:.0f} ms" if ms >= 1000 else f"{ms:.1f} ms" if ms >= 10 else f"{ms:.3f} ms"

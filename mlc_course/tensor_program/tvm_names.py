@@ -16,6 +16,7 @@ import numpy as np
 import tvm
 from numpy.typing import NDArray
 from tvm import IRModule, te, tirx
+from tvm.ir.expr import TensorLoad
 from tvm.ir.utils import derived_object
 from tvm.s_tir import SBlock, Schedule
 from tvm.s_tir import meta_schedule as meta_schedule
@@ -46,6 +47,7 @@ __all__ = [
     "ScheduleError",
     "T",
     "Target",
+    "TensorLoad",
     "compile_program",
     "compiled_module",
     "cpu_target",

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from schedules import Program, chain, matmul, refused
-from tvm.sym import Analyzer
 
 from mlc_course.errors import AxisError, BlockError, SizeError, StepError
 from mlc_course.tensor_program import names, staging, steps
@@ -53,14 +52,8 @@ def test_stage_of_what_the_block_does_not_read_is_refused() -> None:
 def packed_place(program: Program, copy: str, *at: int) -> tuple[int, ...]:
     """Where the copying block stores the element that it reads at ``at``."""
     block = program.sch.get(names.block(program.sch, copy))
-    here = {
-        iterator.var: tirx.const(i, "int32")
-        for iterator, i in zip(block.iter_vars, at, strict=True)
-    }
-    simplify = Analyzer().simplify
-    return tuple(
-        int(simplify(tirx.stmt_functor.substitute(index, here))) for index in block.body.indices
-    )
+    iterators = [iterator.var for iterator in block.iter_vars]
+    return tuple(map(int, tirx.IndexMap(iterators, block.body.indices, None).map_indices(list(at))))
 
 
 @pytest.mark.parametrize("panel", [1, 8, 16, 48])

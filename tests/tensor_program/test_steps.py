@@ -37,11 +37,9 @@ def parts(function: Callable[..., Any]) -> dict[str, str]:
 
 def faults(function: Callable[..., Any]) -> Iterator[str]:
     """What a step lacks, one sentence each."""
-    text = inspect.getdoc(function) or ""
-    if not re.match(
-        r"[A-Z].*[^.]\.( returns.*)?$|[A-Z].*; returns its name\.$", text.split("\n")[0]
-    ):
-        yield "the first line is no sentence"
+    first = (inspect.getdoc(function) or "").split("\n")[0]
+    if not re.fullmatch(r"[A-Z].*\.", first):
+        yield f"the first line is no sentence: {first}"
     if list(parts(function)) != KEYS:
         yield f"the lines are {list(parts(function))}"
     if not hasattr(function, "__wrapped__"):
@@ -255,8 +253,9 @@ def test_pad_to_multiples_below_one_is_refused(multiple: int) -> None:
 
 def test_pad_of_what_is_no_product_is_refused() -> None:
     program = Program("softmax", 5, 7)
-    with refused(program, StepError):
-        steps.pad(program.sch, "Max", k=8)  # zeros would not be neutral
+    with refused(program, BlockError) as caught:
+        steps.pad(program.sch, "Max", k=8)  # a zero is more than the maximum of negative numbers
+    assert "zeros" in str(caught.value.expected)
 
 
 # --- where and when a stage is computed -----------------------------------------------------------
@@ -313,23 +312,26 @@ def test_fuse_consumer_before_the_tile_is_complete_is_refused() -> None:
 
 
 def test_fuse_consumer_past_a_producer_is_refused() -> None:
-    program = chain()
+    program = Program("softmax", 5, 8)
     with refused(program, StepError) as caught:
-        steps.fuse_consumer(program.sch, "F", into="C", at="m")  # F reads D
+        steps.fuse_consumer(program.sch, "P", into="Exp", at="m")  # P reads Sum too
     assert "producer" in str(caught.value)
 
 
 def test_fuse_consumer_of_what_is_no_consumer_is_refused() -> None:
     program = chain()
-    with refused(program, StepError) as caught:
+    with refused(program, BlockError) as caught:
         steps.fuse_consumer(program.sch, "C", into="F", at="m")  # TVM moves C behind its reader
-    assert "the order D, F, C" in str(caught.value)
+    assert "does not read what F writes" in str(caught.value)
+    with refused(program, BlockError) as caught:
+        steps.fuse_consumer(program.sch, "F", into="C", at="m")
+    assert "one of D" in str(caught.value)
 
 
 def test_compute_per_iteration_computes_the_part_that_is_needed() -> None:
     program = chain()
     steps.compute_per_iteration(program.sch, "D", of="F", at="m")
-    assert list(program.loops("D").values()) == [16, 24]
+    assert list(program.loops("D").values()) == [16, 1, 24]
     assert shared(program, "D", "F") == 1
     program.check()
 
@@ -441,7 +443,7 @@ def test_several_sums_stand_side_by_side() -> None:
     program = matmul()
     made = steps.several_sums(program.sch, "C", "k", 8)
     assert names.blocks(program.sch) == [made, "C"]
-    assert list(program.loops(made).values()) == [16, 48, 8, 4]  # the lane, then the rest of k
+    assert list(program.loops(made).values()) == [16, 48, 4, 8]  # the lanes innermost
     assert list(program.loops("C").values()) == [16, 48, 8]
     program.check()
 

@@ -61,7 +61,8 @@ def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
         ),
         Rung(
             "micro-kernel",
-            "The tile is written out row by row, so that its sums live in registers.",
+            "The tile is written out row by row, so that its sums are sure to live in registers; "
+            "LLVM often sees to it unasked.",
             gebp(),
         ),
         Rung(

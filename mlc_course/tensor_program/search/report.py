@@ -13,6 +13,7 @@ from mlc_course.background import leave
 from mlc_course.errors import MachineError, UsageError
 from mlc_course.tensor_program import record, table
 from mlc_course.tensor_program.ladder import climb
+from mlc_course.tensor_program.picture import milliseconds
 from mlc_course.tensor_program.roofs import roofs
 from mlc_course.tensor_program.search import tune
 from mlc_course.tensor_program.search.spaces import strategy as strategy_of
@@ -73,21 +74,22 @@ def default_folder(workload: Workload, strategy: str, threads: int) -> Path:
 
 def follow(found: Any, trials: int, done: int) -> bool:
     """Show a search as it goes on; True when Ctrl-C ended it."""
-    fastest, failed = math.inf, 0
+    fastest, failed, number = math.inf, 0, done
     with tqdm(total=trials, initial=done, unit="trial", disable=None) as bar:
         bar.set_description("starting TVM's search")
         try:
-            for tried in found:
+            for number, tried in enumerate(found, done + 1):
                 if tried.seconds is None:
                     failed += 1
                 elif tried.seconds < fastest:
                     fastest = tried.seconds
-                    tqdm.write(f"trial {bar.n + 1:>4}: {table.milliseconds(fastest)}")
-                best = table.milliseconds(fastest) if failed < bar.n + 1 else "none ran yet"
+                    tqdm.write(f"trial {number:>4}: {milliseconds(fastest)}")
+                best = milliseconds(fastest) if fastest < math.inf else "none ran yet"
                 bar.set_description(f"best {best}, {failed} failed")
                 bar.update()
         except KeyboardInterrupt:
             return True
+    print(f"{number} trials, {failed} of those measured now failed")
     return False
 
 
@@ -134,7 +136,7 @@ def replay(name: str) -> int:
             print(
                 f"\n{about['strategy']}, {about['threads']} threads, {len(about['readings'])} "
                 f"trials, recorded on {record.made_on(about)}: "
-                f"{table.milliseconds(about['best_s'])}, {about['ratio_to_numpy']:.3f} of NumPy"
+                f"{milliseconds(about['best_s'])}, NumPy / ours {about['ratio_to_numpy']:.3f}"
             )
             compare_best(workload, folder, threads=about["threads"])
     if not shown:
