@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from threadpoolctl import threadpool_limits
 
 from mlc_course.errors import UsageError
+from mlc_course.machine import usable_cores
 
 Clock = Callable[[], float]
 Call = Callable[[], object]
@@ -108,12 +109,18 @@ def quartiles(values: tuple[float, ...]) -> tuple[float, float]:
 
 @contextlib.contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """NumPy's BLAS and TVM's thread pool both on this many threads, inside the ``with``."""
+    """NumPy's BLAS and TVM's thread pool both on this many threads, inside the ``with``.
+
+    Afterwards both have what they had: BLAS its own number, TVM all cores.
+    """
     from mlc_course.tensor_program import tvm_names
 
     tvm_names.use_threads(threads)
-    with threadpool_limits(threads):
-        yield
+    try:
+        with threadpool_limits(threads):
+            yield
+    finally:
+        tvm_names.use_threads(usable_cores())
 
 
 def compare(
