@@ -1,13 +1,15 @@
-"""NumPy and one rung of a ladder as two calls, ready to be timed against each other."""
+"""Programs of your own against NumPy: checked, then timed in turn."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mlc_course.measure import Call
+from mlc_course.measure import Call, Comparison, compare
 from mlc_course.tensor_program.ladder import Rung, scheduled, select
 from mlc_course.tensor_program.ladders import ladder
-from mlc_course.tensor_program.tvm_names import compile_program, shared_tensor
+from mlc_course.tensor_program.picture import milliseconds
+from mlc_course.tensor_program.tvm_names import Schedule, compile_program, shared_tensor
 from mlc_course.tensor_program.workloads import make_workload
 
 
@@ -37,3 +39,36 @@ def contest(
     run(*tensors)
     problem.check(ours, problem.reference(inputs))
     return Contest(problem.title, lambda: run(*tensors), lambda: problem.numpy(*inputs, out))
+
+
+def race(
+    workload: str,
+    programs: Mapping[str, Callable[[Schedule], None]],
+    sizes: tuple[int, ...] = (),
+    *,
+    threads: int = 1,
+    budget_s: float = 1.5,
+) -> dict[str, Comparison]:
+    """Schedule, compile and check each program, then time all of them and NumPy in turn.
+
+    ``budget_s`` is for all of the timing together. Raises what ``contest`` raises.
+    """
+    contests = {
+        name: contest(workload, sizes, Rung(name, "", apply), threads=threads)
+        for name, apply in programs.items()
+    }
+    calls = {name: each.ours for name, each in contests.items()}
+    numpy = next(iter(contests.values())).numpy
+    return compare(calls, ("NumPy", numpy), threads=threads, budget_s=budget_s)
+
+
+def standings(found: Mapping[str, Comparison]) -> str:
+    """One line a contestant: its median, and its speed in units of NumPy's with the quartiles."""
+    lines = []
+    for name, comparison in found.items():
+        low, high = comparison.ratio_iqr
+        time, ratio = milliseconds(comparison.timing.median_s), comparison.ratio
+        lines.append(
+            f"{name:<16} {time:>10}   {ratio:.2f} x NumPy's speed [{low:.2f} to {high:.2f}]"
+        )
+    return "\n".join(lines)

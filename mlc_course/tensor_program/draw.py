@@ -31,7 +31,7 @@ from mlc_course.tensor_program.picture import (
 )
 from mlc_course.tensor_program.record import Record, made_on
 
-ROW_IN, FRAME_IN = 0.37, 2.2
+ROW_IN, FRAME_IN = 0.34, 2.05
 
 
 def ladder_figure(
@@ -64,7 +64,7 @@ def ladder_figure(
             _line(axes, numpy_s, f"NumPy\n{milliseconds(numpy_s)}", NUMPY, side="right")
         axes.set_title(title(record), loc="left", pad=48, fontsize=14, fontweight="bold")
         figure.text(0.012, 0.12 / height, _foot(record), fontsize=10)
-        figure.subplots_adjust(0.16, 1.25 / height, 0.985, 1 - 0.95 / height)
+        figure.subplots_adjust(0.16, 1.1 / height, 0.985, 1 - 0.95 / height)
     return figure
 
 
@@ -85,7 +85,7 @@ def save_plot(record: Record, path: Path) -> None:
 def title(record: Record) -> str:
     """What was climbed."""
     work = record["workload"]
-    return f"{work['name']}  {', '.join(f'{k} = {v}' for k, v in work['sizes'].items())}"
+    return f"{work['name']}: {', '.join(f'{k} = {v}' for k, v in work['sizes'].items())}"
 
 
 def _foot(record: Record) -> str:
@@ -134,7 +134,7 @@ def _bar(
         bar.set(edgecolor=INK, linewidth=2.5)
     whiskers = [[time_ms - low], [high - time_ms]]
     axes.errorbar(time_ms, place, xerr=whiskers, color=INK, capsize=4, linewidth=1.6, zorder=4)
-    text = f"{milliseconds(rung['median_s'])}   {times(rung['ratio_to_numpy'])} NumPy"
+    text = f"{milliseconds(rung['median_s'])}, {times(rung['ratio_to_numpy'])} NumPy"
     axes.annotate(
         text + (", noisy" if rung["warning"] else ""),
         (max(high, 1e3 * (numpy_s or 0)), place),  # to the right of the line as well

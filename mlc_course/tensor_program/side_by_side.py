@@ -15,13 +15,14 @@ CSS = """
 .mlc-diff { width: 100%; table-layout: fixed; border-collapse: collapse; margin: 0;
   font: 12px/1.45 var(--jp-code-font-family, monospace); color: inherit; }
 .mlc-diff tr { background: none !important; }
-.mlc-diff th, .mlc-diff td { padding: 0 6px; text-align: left; vertical-align: top; }
+.mlc-diff th, .mlc-diff td { padding: 0 6px; text-align: left !important;
+  vertical-align: top; }
 .mlc-diff td { white-space: pre-wrap; overflow-wrap: anywhere; text-indent: -4ch; }
 .mlc-diff td + td, .mlc-diff th + th { border-left: 1px solid #8888; }
 .mlc-diff td::before { content: "    "; }
 .mlc-diff td.gone { background: #d55e0033; } .mlc-diff td.gone::before { content: "  - "; }
 .mlc-diff td.new { background: #0072b233; } .mlc-diff td.new::before { content: "  + "; }
-.mlc-diff td.skipped { text-align: center; background: #8882; text-indent: 0; }
+.mlc-diff td.skipped { text-align: center !important; background: #8882; text-indent: 0; }
 .mlc-diff td.skipped::before { content: ""; }
 """
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Event
 from typing import Any
 
 import anywidget
@@ -14,14 +13,16 @@ from mlc_course.background import interruptible
 from mlc_course.errors import CourseError, UsageError
 from mlc_course.machine import usable_cores
 from mlc_course.tensor_program import draw
-from mlc_course.tensor_program.ladder import Climbed, climb
+from mlc_course.tensor_program.ladder import Climbed, Rung, climb
 from mlc_course.tensor_program.ladders import QUICK_SIZES
 from mlc_course.tensor_program.ladders import ladder as ladder_of
 from mlc_course.tensor_program.record import Record, ladder_record, made_on, recorded
 from mlc_course.tensor_program.roofs import roofs
 from mlc_course.tensor_program.side_by_side import side_by_side
+from mlc_course.tensor_program.workload import Workload
 from mlc_course.tensor_program.workloads import make_workload
 from mlc_course.widgets import page
+from mlc_course.widgets.pace import Pace
 
 RECORDINGS = {"one": "{}_1_thread", "all": "{}_all_threads"}
 
@@ -47,9 +48,10 @@ SMALL_SIZES = {**QUICK_SIZES, "matmul_exp_matmul": (512, 1024, 512, 1536)}
 class LadderWidget(anywidget.AnyWidget):
     """A ladder's climbs, recorded and measured here.
 
-    ``selected`` is the place of a rung (-1: none), ``threads`` is "one" or "all", ``source`` is
-    "recorded" or "here", ``course`` says what ``measure`` climbs. Setting them changes ``svg``,
-    ``name``, ``reason`` and ``program``. Raises ``UsageError`` for values that it cannot show.
+    ``rung`` is selected at first, the last one by default; ``selected`` is its place (-1: none).
+    ``threads`` is "one" or "all", ``source`` is "recorded" or "here", ``course`` says what
+    ``measure`` climbs. Setting them changes ``svg``, ``name``, ``reason`` and ``program``. Raises
+    ``UsageError`` for values that it cannot show.
     """
 
     _esm = page.script("ladder")
@@ -62,7 +64,7 @@ class LadderWidget(anywidget.AnyWidget):
     whole = traitlets.Bool(False).tag(sync=True)
 
     courses = traitlets.List(list(COURSES)).tag(sync=True)
-    names = traitlets.List().tag(sync=True)
+    names: Any = traitlets.List().tag(sync=True)
     count = traitlets.Int(0).tag(sync=True)
     svg = traitlets.Unicode("").tag(sync=True)
     name = traitlets.Unicode("").tag(sync=True)
@@ -76,6 +78,7 @@ class LadderWidget(anywidget.AnyWidget):
         self,
         workload: str = "matmul_exp_matmul",
         *,
+        rung: str | None = None,
         recordings: Mapping[str, Record] | None = None,
         climb: Callable[..., Iterator[Climbed]] = climb,
         roofs: Callable[..., Any] = roofs,
@@ -87,12 +90,13 @@ class LadderWidget(anywidget.AnyWidget):
         self._records = {("recorded", threads): record for threads, record in recordings.items()}
         self._planned: list[str] = []
         self._climb, self._roofs = climb, roofs
-        self._worker_idle = Event()
-        self._worker_idle.set()
+        self._pace = Pace()
         super().__init__()
         self.on_msg(self._on_message)
         self._say_where_from()
-        self.selected = len(self.record["rungs"]) - 1 if self.record else -1
+        if self.record:
+            names = [each["name"] for each in self.record["rungs"]]
+            self.selected = names.index(page.one_of("rung", names, rung or names[-1]))
         self._draw()
 
     @property
@@ -111,23 +115,22 @@ class LadderWidget(anywidget.AnyWidget):
 
     @traitlets.validate("threads")
     def _check_threads(self, proposal: Any) -> str:
-        return _one_of("threads", tuple(RECORDINGS), proposal.value)
+        return page.one_of("threads", tuple(RECORDINGS), proposal.value)
 
     @traitlets.validate("course")
     def _check_course(self, proposal: Any) -> str:
-        return _one_of("course", tuple(COURSES), proposal.value)
+        return page.one_of("course", tuple(COURSES), proposal.value)
 
     @traitlets.validate("source")
     def _check_source(self, proposal: Any) -> str:
         if proposal.value == "here" and not self.measured:
             raise UsageError("nothing is measured here yet", hint="press Measure here: measure()")
-        return _one_of("source", ("recorded", "here"), proposal.value)
+        return page.one_of("source", ("recorded", "here"), proposal.value)
 
     # --- what is shown --------------------------------------------------------------------------
 
     @traitlets.observe("threads", "source")
     def _change_record(self, change: Any) -> None:
-        self.measured = any(source == "here" for source, _ in self._records)
         if self.record is None and self.source == "here" and not self.busy:
             self.source = "recorded"  # nothing is measured on this many threads yet
             return
@@ -196,26 +199,51 @@ class LadderWidget(anywidget.AnyWidget):
         sizes = SMALL_SIZES[self._workload] if course.sizes == "small" else ()
         workload = make_workload(self._workload, sizes)
         rungs = self._rungs[course.first :]
-        threads = 1 if self.threads == "one" else usable_cores()
         self._planned = [rung.name for rung in rungs]
-        self.busy, stopped = True, False
         climbed: list[Climbed] = []
+        self.busy = True
         try:
-            self.status = "Waiting for a measurement that was stopped ..."
-            self._worker_idle.wait()
-            self.status = "Measuring the roofs of this machine ..."
-            limits = self._roofs(threads, remeasure=True)
-            steps = self._climb(workload, rungs, threads=threads, budget_s=course.budget_s)
-            shown = Event()
-            try:
-                self._progress(climbed)
-                for done in interruptible(self._in_step(steps, shown)):
-                    climbed.append(done)
-                    self._show(ladder_record(workload, climbed, limits, threads=threads))
-                    self._progress(climbed)
-                    shown.set()
-            except KeyboardInterrupt:
-                stopped = True
-            shown.stop = True
+            for record in self._records_of(workload, rungs, climbed, course.budget_s):
+                self._show(record)
+            self._say_where_from()
+        except KeyboardInterrupt:
+            self.status = f"Stopped: {len(climbed)} of {len(rungs)} rungs are measured."
         finally:
+            self._pace.stop()
             self._planned, self.busy = [], False
+            self._draw()
+
+    def _records_of(
+        self, workload: Workload, rungs: Sequence[Rung], climbed: list[Climbed], budget_s: float
+    ) -> Iterator[Record]:
+        """The record of the climb so far, after each rung; what is done is kept in ``climbed``."""
+        if not self._pace.ended.is_set():
+            self.status = "Waiting for the rung that was under way when you stopped ..."
+            self._pace.ended.wait()
+        self.status = "Measuring the roofs of this machine ..."
+        threads = 1 if self.threads == "one" else usable_cores()
+        limits = self._roofs(threads, remeasure=True)
+        self._pace = pace = Pace()
+        steps = self._climb(workload, rungs, threads=threads, budget_s=budget_s)
+        self._say_progress(rungs, 0)
+        for done in interruptible(pace.keep(steps)):
+            climbed.append(done)
+            yield ladder_record(workload, climbed, limits, threads=threads)
+            self._say_progress(rungs, len(climbed))
+            pace.go_on()
+
+    def _say_progress(self, rungs: Sequence[Rung], done: int) -> None:
+        if done < len(rungs):
+            self.status = (
+                f"Measuring {rungs[done].name}, {done + 1} of {len(rungs)}. "
+                "Kernel > Interrupt Kernel stops here and keeps what is done."
+            )
+
+    def _show(self, record: Record) -> None:
+        self._records["here", self.threads] = record
+        self.measured = True
+        self.source = "here"
+        last = len(record["rungs"]) - 1
+        if self.selected == last:
+            self._draw()
+        self.selected = last

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
+
+from mlc_course.errors import UsageError
 
 FILES = resources.files("mlc_course.widgets")
 STYLE = (FILES / "style.css").read_text(encoding="utf-8")
@@ -21,3 +24,10 @@ def with_static_form(bundle: MimeBundle | None, html: str) -> MimeBundle:
     """A widget's display data with HTML for where no widgets run: GitHub, a printed page."""
     data, metadata = bundle or ({}, {})
     return {**data, "text/html": f'<div class="mlc"><style>{STYLE}</style>{html}</div>'}, metadata
+
+
+def one_of(trait: str, known: Sequence[str], got: object) -> str:
+    """``got``, when it is one of the known choices; raises ``UsageError`` otherwise."""
+    if got not in known:
+        raise UsageError(f"{trait}: no such choice", expected=" | ".join(known), got=got)
+    return str(got)

@@ -1,0 +1,144 @@
+"""The noise lab: time one kernel again and again, and see which figure can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anywidget
+import traitlets
+
+from mlc_course.errors import CourseError, UsageError
+from mlc_course.machine import usable_cores
+from mlc_course.measure import Comparison, compare
+from mlc_course.neighbours import busy_neighbours
+from mlc_course.tensor_program.contest import Contest, contest
+from mlc_course.tensor_program.draw_readings import readings_svg
+from mlc_course.tensor_program.picture import milliseconds
+from mlc_course.widgets import page
+
+SIZES = (512, 512, 512)
+REPEATS = (5, 1000)
+BUDGET_S = 10.0  # several threads need pauses between readings: a second for five rounds
+HEAD = ("rounds", "threads", "neighbours", "best", "median", "NumPy / ours")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measurement of the lab, with what it was made under."""
+
+    comparison: Comparison
+    threads: int
+    neighbours: int
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        timing, ratio = self.comparison.timing, self.comparison
+        return (
+            str(len(timing.seconds)),
+            str(self.threads),
+            str(self.neighbours),
+            milliseconds(timing.best_s),
+            milliseconds(timing.median_s),
+            f"{ratio.ratio:.3f}",
+        )
+
+
+class NoiseLab(anywidget.AnyWidget):
+    """Repeat a matrix product of ours and NumPy's in turn, with or without busy neighbours.
+
+    ``repeats`` is the number of rounds (fewer where they take more than ten seconds), ``threads``
+    "one" or "all"; with ``neighbours`` every core also has another process at full speed. ``runs``
+    keeps every measurement that was made. Raises ``UsageError`` for values that it cannot measure.
+    """
+
+    _esm = page.script("noise")
+    _css = page.STYLE
+
+    repeats = traitlets.Int(100).tag(sync=True)
+    threads = traitlets.Unicode("one").tag(sync=True)
+    neighbours = traitlets.Bool(False).tag(sync=True)
+
+    svg = traitlets.Unicode("").tag(sync=True)
+    table = traitlets.Unicode("").tag(sync=True)
+    status = traitlets.Unicode("Nothing is measured yet.").tag(sync=True)
+    busy = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(
+        self,
+        *,
+        contest: Callable[..., Contest] = contest,
+        compare: Callable[..., Mapping[str, Comparison]] = compare,
+    ) -> None:
+        self._contest, self._compare = contest, compare
+        self._contests: dict[int, Contest] = {}
+        self.runs: list[Run] = []
+        super().__init__()
+        self.on_msg(self._on_message)
+
+    @traitlets.validate("repeats")
+    def _check_repeats(self, proposal: Any) -> int:
+        fewest, most = REPEATS
+        if not fewest <= proposal.value <= most:
+            raise UsageError("repeats", expected=f"{fewest} to {most}", got=proposal.value)
+        return int(proposal.value)
+
+    @traitlets.validate("threads")
+    def _check_threads(self, proposal: Any) -> str:
+        return page.one_of("threads", ("one", "all"), proposal.value)
+
+    def _on_message(self, widget: object, content: Any, buffers: object) -> None:
+        if content == {"task": "measure"} and not self.busy:
+            try:
+                self.measure()
+            except CourseError as error:
+                self.status = f"{type(error).__name__}: {error}"
+
+    def measure(self) -> Comparison:
+        """Measure now, with the choices that are set; an interrupt keeps the rounds that are done.
+
+        Busy neighbours are gone when it returns, whatever happened.
+        """
+        threads = 1 if self.threads == "one" else usable_cores()
+        neighbours = usable_cores() if self.neighbours else 0
+        self.busy = True
+        self.status = f"Measuring {self.repeats} rounds ..."
+        try:
+            if threads not in self._contests:
+                self._contests[threads] = self._contest("matmul", SIZES, threads=threads)
+            calls = self._contests[threads]
+            with busy_neighbours(neighbours):
+                found = self._compare(
+                    {"ours": calls.ours},
+                    ("NumPy", calls.numpy),
+                    threads=threads,
+                    budget_s=BUDGET_S,
+                    rounds=(REPEATS[0], self.repeats),
+                    tight=0.0,  # the lab shows the noise, so more rounds are the point
+                )["ours"]
+        except KeyboardInterrupt:
+            self.status = "Stopped before the first round was measured."
+            raise
+        finally:
+            self.busy = False
+        self._show(Run(found, threads, neighbours), calls.title)
+        return found
+
+    def _show(self, run: Run, title: str) -> None:
+        self.runs.append(run)
+        self.svg = readings_svg(run.comparison, title)
+        self.table = _table(self.runs)
+        self.status = run.comparison.warning or "Half of the ratios are within 10 % of each other."
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> page.MimeBundle:
+        static = f'<div class="mlc-chart">{self.svg}</div>{self.table}<p>{self.status}</p>'
+        return page.with_static_form(super()._repr_mimebundle_(**kwargs), static)
+
+
+def _table(runs: list[Run]) -> str:
+    """Every measurement so far, the latest last, as an HTML table."""
+    head = "".join(f"<th>{title}</th>" for title in HEAD)
+    rows = ("".join(f"<td>{cell}</td>" for cell in run.cells) for run in runs)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f'<table class="mlc-runs"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

@@ -1,0 +1,101 @@
+"""A real JupyterLab with fresh settings, and a page of headless Chromium that has it open."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+ROOT = Path(__file__).parent.parent.parent
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE_S = 120  # machines that run tests are busy ones
+SETTINGS = {
+    # Cells out of sight are drawn too, and no news covers a corner of the page.
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false"},
+}
+
+
+def chromium() -> str:
+    """The browser of this machine; its absence is a failure, because the README promises it."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.fail("no Chromium here: apt-get install chromium, or Chrome from its own site")
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The variables of a JupyterLab that has never run before."""
+    for name, values in SETTINGS.items():
+        path = home / "settings" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values))
+    own = {
+        f"JUPYTER_{kind}_DIR": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")
+    }
+    workspaces = {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces"}
+    return {**os.environ, **own, **{key: str(home / name) for key, name in workspaces.items()}}
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a JupyterLab on a copy of the notebooks."""
+    home = tmp_path_factory.mktemp("lab")
+    shutil.copytree(ROOT / "notebooks", home / "course" / "notebooks")
+    port = free_port()
+    words = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}"]
+    words += [f"--ServerApp.root_dir={home / 'course'}", "--IdentityProvider.token="]
+    words += ["--LabApp.expose_app_in_browser=True", "--ServerApp.port_retries=0"]
+    words += ["--allow-root"] if os.geteuid() == 0 else []
+    log = home / "log"
+    with log.open("w") as out:
+        server = subprocess.Popen(words, env=environment(home), stdout=out, stderr=out)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        wait_for(address, server, log)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(PATIENCE_S)
+
+
+def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(10 * PATIENCE_S):
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"{address}/api/status", timeout=PATIENCE_S):
+                return
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    expect.set_options(timeout=1000 * PATIENCE_S)
+    # A container has no sandbox for Chromium to use, and a small /dev/shm.
+    arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=arguments)
+        made = browser.new_page(viewport={"width": 1400, "height": 1000})
+        made.set_default_timeout(1000 * PATIENCE_S)
+        yield made
+        browser.close()

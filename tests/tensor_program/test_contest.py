@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mlc_course.errors import UsageError, WrongResult
+from mlc_course.measure import Comparison, Timing
+from mlc_course.tensor_program import contest as contest_module
+from mlc_course.tensor_program import steps
+from mlc_course.tensor_program.contest import contest, race, standings
+from mlc_course.tensor_program.tvm_names import Schedule
+from mlc_course.tensor_program.workloads import matmul
+
+SIZES = (8, 8, 8)
+
+
+def test_both_sides_of_a_contest_can_be_called() -> None:
+    pair = contest("matmul", SIZES, "reorder")
+    pair.ours()
+    pair.numpy()
+    assert "M=8" in pair.title
+
+
+def test_an_unknown_rung_is_refused() -> None:
+    with pytest.raises(UsageError, match="no such rung"):
+        contest("matmul", SIZES, "teleport")
+
+
+def test_a_race_times_each_program_beside_numpy() -> None:
+    def reorder(sch: Schedule) -> None:
+        steps.reorder(sch, "C", "m", "k", "n")
+
+    found = race("matmul", {"naive": lambda sch: None, "reorder": reorder}, SIZES, budget_s=0)
+    assert list(found) == ["naive", "reorder"]
+    assert all(comparison.baseline.name == "NumPy" for comparison in found.values())
+
+
+def test_programs_that_compute_something_else_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = replace(matmul(*SIZES), exact=lambda a, b: 2 * (a @ b))
+    monkeypatch.setattr(contest_module, "make_workload", lambda *_: problem)
+    with pytest.raises(WrongResult):
+        contest("matmul")
+
+
+def test_standings_have_one_line_a_contestant() -> None:
+    comparison = Comparison(Timing("a", (0.002, 0.002)), Timing("NumPy", (0.003, 0.003)))
+    text = standings({"a": comparison, "b": comparison})
+    assert text.count("1.50 x NumPy's speed [1.50 to 1.50]") == 2
