@@ -8,15 +8,26 @@ import sys
 from collections.abc import Iterator
 
 # A neighbour ends by itself when the process that started it is gone.
-SPIN = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(10000))"
+SPIN = """
+import os
+parent = os.getppid()
+print("busy", flush=True)
+while os.getppid() == parent:
+    sum(range(10000))
+"""
 
 
 @contextlib.contextmanager
 def busy_neighbours(count: int) -> Iterator[None]:
     """That many processes at full speed inside the ``with``, and none after it."""
+    command = [sys.executable, "-S", "-c", SPIN]
     with contextlib.ExitStack() as stack:
+        started = []
         for _ in range(count):
-            process = subprocess.Popen([sys.executable, "-S", "-c", SPIN])
-            stack.callback(process.wait)
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
             stack.callback(process.kill)
+            started.append(process)
+        for process in started:
+            assert process.stdout is not None
+            process.stdout.readline()  # it has begun
         yield

@@ -134,6 +134,7 @@ def _bar(
         bar.set(edgecolor=INK, linewidth=2.5)
     whiskers = [[time_ms - low], [high - time_ms]]
     axes.errorbar(time_ms, place, xerr=whiskers, color=INK, capsize=4, linewidth=1.6, zorder=4)
+    past_numpy = rung["ratio_iqr"][0] >= 1 and not rung["warning"]
     text = f"{milliseconds(rung['median_s'])}, {times(rung['ratio_to_numpy'])} NumPy"
     axes.annotate(
         text + (", noisy" if rung["warning"] else ""),
@@ -141,7 +142,7 @@ def _bar(
         xytext=(9, 0),
         textcoords="offset points",
         va="center",
-        fontweight="bold" if rung["ratio_iqr"][0] >= 1 else "normal",  # past NumPy for sure
+        fontweight="bold" if past_numpy else "normal",
         zorder=5,
     )
 

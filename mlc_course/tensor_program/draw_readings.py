@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program.picture import (
@@ -42,6 +43,8 @@ def readings_figure(comparison: Comparison, heading: str) -> Figure:
         times_at.set_ylabel("time, ms")
         ratios_at.set_ylabel("NumPy / ours")
         ratios_at.set_xlabel("round")
+        ratios_at.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        ratios_of.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         ratios_of.set_xlabel("readings")
         for at in (ratios_at, ratios_of):
             at.axhline(1, color=NUMPY, linewidth=2)

@@ -1,8 +1,8 @@
 """What every picture of the course shares: colours, type, SVG text, round numbers.
 
 Ours is always blue, NumPy vermilion, the machine's roof green and dashed; they are three of Okabe
-and Ito's colours, which the colour-blind can tell apart. A page may set ink, paper and tint itself,
-for a dark theme.
+and Ito's colours, which the colour-blind can tell apart. A page may set ink, paper, tint and
+our blue itself, for a dark theme.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 OURS, NUMPY, ROOF = "#0072b2", "#d55e00", "#009e73"  # blue, vermilion, green
-# Each of these three is a variable of the page in the SVG: see `svg_text`.
 INK, PAPER, TINT = "#222221", "#fffffe", "#e6eef5"
-THEME = {INK: "--mlc-ink", PAPER: "--mlc-paper", TINT: "--mlc-tint"}
+# In the SVG each of these is a variable of the page: see `svg_text`.
+THEME = {INK: "--mlc-ink", PAPER: "--mlc-paper", TINT: "--mlc-tint", OURS: "--mlc-ours"}
 STYLE: Any = {
     "font.size": 12,
     "font.family": "sans-serif",
@@ -41,7 +41,7 @@ WIDTH_IN = 10.0
 
 
 def svg_text(figure: Figure) -> str:
-    """A figure as SVG text without date; ink, paper and tint yield to the page's own."""
+    """A figure as SVG text without date; the page may set what ``THEME`` names."""
     buffer = io.StringIO()
     with mpl.rc_context(STYLE):
         figure.savefig(buffer, format="svg", metadata=UNDATED[".svg"])

@@ -13,7 +13,7 @@ from mlc_course.tensor_program.ladder import Climbed, climb, select
 from mlc_course.tensor_program.ladders import QUICK_SIZES
 from mlc_course.tensor_program.ladders import ladder as ladder_of
 from mlc_course.tensor_program.picture import milliseconds
-from mlc_course.tensor_program.roofs import roofs
+from mlc_course.tensor_program.roofs import higher, roofs
 from mlc_course.tensor_program.workloads import make_workload
 
 BUDGET_S, QUICK_BUDGET_S = 4.0, 0.3  # of measuring, for one rung
@@ -61,6 +61,8 @@ def ladder(
                 bar.set_postfix_str(rungs[min(len(climbed), len(rungs) - 1)].name)
         except KeyboardInterrupt:
             stopped = True
+    if not stopped:
+        limits = higher(limits, roofs(threads, remeasure=True))
     _finish(taken(), json_path, plot_path)
     if stopped:
         leave(INTERRUPTED)

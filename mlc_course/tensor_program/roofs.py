@@ -49,6 +49,15 @@ class Roofs:
         return max(flops / self.gflops, bytes_moved / self.gbytes_per_s) / 1e9
 
 
+def higher(first: Roofs, second: Roofs) -> Roofs:
+    """Of two measurements the higher: a neighbour makes a roof too low, never too high."""
+    return Roofs(
+        first.threads,
+        max(first.gflops, second.gflops),
+        max(first.gbytes_per_s, second.gbytes_per_s),
+    )
+
+
 def measure_roofs(threads: int = 1) -> Roofs:
     """Measure both roofs now, about a second; the best of several readings each."""
     with limited_threads(threads):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, Request, expect
 
-from .conftest import ROOT
+from .conftest import ROOT, chromium
 
 MEASURING = "00_measuring_honestly.ipynb"
 PACKING = "09_packing_and_the_micro_kernel.ipynb"
@@ -118,3 +118,11 @@ def test_lesson_00_takes_a_prediction_and_its_lab_measures(page: Page, lab: str)
     expect(page.get_by_test_id("runs").locator("tbody tr")).to_have_count(2)
     expect(page.get_by_test_id("runs").locator("tbody tr").last).to_contain_text("20")
     page.screenshot(path=SCREENSHOTS / "lesson_00.png")
+
+
+def test_a_machine_without_chromium_fails_and_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(pytest.fail.Exception, match="install chromium"):
+        chromium()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import random
 import re
 import statistics
 from collections.abc import Mapping
@@ -76,6 +77,7 @@ def say(name: str, cells: list[str], answers: Mapping[str, str]) -> str:
 MEASURING = "00_measuring_honestly.ipynb"
 PACKING = "09_packing_and_the_micro_kernel.ipynb"
 PRELUDE: dict[str, Any] = {
+    "random": random,
     "statistics": statistics,
     "describe": describe,
     "roofs": Roofs(1, gflops=100.0, gbytes_per_s=20.0),
