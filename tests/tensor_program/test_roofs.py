@@ -9,7 +9,7 @@ import pytest
 from mlc_course import machine
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program import roofs as module
-from mlc_course.tensor_program.roofs import Roofs, measure_roofs, roofs
+from mlc_course.tensor_program.roofs import Roofs, higher, measure_roofs, roofs
 
 
 @pytest.fixture
@@ -33,6 +33,10 @@ def test_no_program_is_faster_than_its_slower_half() -> None:
     assert machine.seconds(flops=200e9, bytes_moved=1e9) == pytest.approx(2.0)
     assert machine.seconds(flops=1e9, bytes_moved=30e9) == pytest.approx(3.0)
     assert machine.seconds(flops=100e9, bytes_moved=10e9) == pytest.approx(1.0)
+
+
+def test_of_two_measurements_each_roof_is_the_higher_one() -> None:
+    assert higher(Roofs(2, 90.0, 30.0), Roofs(2, 100.0, 20.0)) == Roofs(2, 100.0, 30.0)
 
 
 # --- the cache ------------------------------------------------------------------------------------
