@@ -63,6 +63,7 @@ def ladder(
             stopped = True
     if not stopped:
         limits = higher(limits, roofs(threads, remeasure=True))
+        print(f"roofs, of before and after the higher: {limits}")
     _finish(taken(), json_path, plot_path)
     if stopped:
         leave(INTERRUPTED)

@@ -44,6 +44,9 @@ class Roofs:
     gflops: float
     gbytes_per_s: float
 
+    def __str__(self) -> str:
+        return f"{self.gflops:.0f} GFLOP/s, {self.gbytes_per_s:.1f} GB/s"
+
     def seconds(self, flops: float, bytes_moved: float) -> float:
         """No program with these counts can be faster than this."""
         return max(flops / self.gflops, bytes_moved / self.gbytes_per_s) / 1e9
