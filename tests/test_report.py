@@ -56,6 +56,7 @@ def test_a_quick_climb_prints_every_rung_and_writes_what_it_printed(
         (["tune", "matmul", "--rpc", "somewhere"], "a fleet is an address and a key"),
         (["tune", "matmul", "--strategy", "luck"], "no strategy 'luck'"),
         (["tune", "matmul", "--trials", "0"], "too few trials"),
+        (["tune", "matmul", "--json", "/proc/nowhere/tune.json"], "cannot write"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_measured(

@@ -93,6 +93,24 @@ def made_on(record: Mapping[str, Any]) -> str:
     return f"{here['cpu']}, {here['cores']} cores, {here['isa']}, {record['date']}"
 
 
+def check_writable(path: Path | None, suffixes: tuple[str, ...]) -> None:
+    """Raises ``UsageError`` now when ``save`` or a plot could not write there later."""
+    if path is None:
+        return
+    if path.suffix not in suffixes:
+        raise UsageError(
+            f"cannot write {path}", expected=f"a name that ends in {' or '.join(suffixes)}"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_name(path.name + ".part").touch()
+        path.with_name(path.name + ".part").unlink()
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}", expected="a folder that can be written", got=error
+        ) from None
+
+
 def save(record: Mapping[str, Any], path: Path) -> None:
     """Write a record whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)

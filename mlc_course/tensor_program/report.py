@@ -7,7 +7,6 @@ from pathlib import Path
 from tqdm import tqdm
 
 from mlc_course.background import interruptible, leave
-from mlc_course.errors import UsageError
 from mlc_course.tensor_program import draw, record, table
 from mlc_course.tensor_program.ladder import Climbed, climb, select
 from mlc_course.tensor_program.ladders import QUICK_SIZES
@@ -39,7 +38,7 @@ def ladder(
     rungs = select(rungs, names) if names else rungs
     workload = make_workload(name, sizes or (QUICK_SIZES[name] if quick else ()))
     for path in (json_path, plot_path):
-        _check_writable(path, PICTURES if path is plot_path else (".json",))
+        record.check_writable(path, PICTURES if path is plot_path else (".json",))
     climbed: list[Climbed] = []
     limits = roofs(threads, remeasure=True)
 
@@ -68,23 +67,6 @@ def ladder(
     if stopped:
         leave(INTERRUPTED)
     return 0
-
-
-def _check_writable(path: Path | None, suffixes: tuple[str, ...]) -> None:
-    if path is None:
-        return
-    if path.suffix not in suffixes:
-        raise UsageError(
-            f"cannot write {path}", expected=f"a name that ends in {' or '.join(suffixes)}"
-        )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_name(path.name + ".part").touch()
-        path.with_name(path.name + ".part").unlink()
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {path}", expected="a folder that can be written", got=error
-        ) from None
 
 
 def _finish(taken: record.Record, json_path: Path | None, plot_path: Path | None) -> None:

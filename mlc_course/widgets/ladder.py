@@ -10,7 +10,7 @@ import anywidget
 import traitlets
 
 from mlc_course.background import interruptible
-from mlc_course.errors import CourseError, UsageError
+from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
 from mlc_course.tensor_program import draw
 from mlc_course.tensor_program.ladder import Climbed, Rung, climb
@@ -187,11 +187,7 @@ class LadderWidget(anywidget.AnyWidget):
     # --- measuring ------------------------------------------------------------------------------
 
     def _on_message(self, widget: object, content: Any, buffers: object) -> None:
-        if content == {"task": "measure"} and not self.busy:
-            try:
-                self.measure()
-            except CourseError as error:
-                self.status = f"{type(error).__name__}: {error}"
+        page.measure_when_asked(self, content)
 
     def measure(self) -> None:
         """Climb here, now. Rungs appear as they are measured; an interrupt keeps what is done."""

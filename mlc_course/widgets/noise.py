@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from mlc_course.errors import CourseError, UsageError
+from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
 from mlc_course.measure import Comparison, compare
 from mlc_course.neighbours import busy_neighbours
@@ -89,11 +89,7 @@ class NoiseLab(anywidget.AnyWidget):
         return page.one_of("threads", ("one", "all"), proposal.value)
 
     def _on_message(self, widget: object, content: Any, buffers: object) -> None:
-        if content == {"task": "measure"} and not self.busy:
-            try:
-                self.measure()
-            except CourseError as error:
-                self.status = f"{type(error).__name__}: {error}"
+        page.measure_when_asked(self, content)
 
     def measure(self) -> Comparison:
         """Measure now, with the choices that are set; an interrupt keeps the rounds that are done.

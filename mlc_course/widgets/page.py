@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from mlc_course.errors import UsageError
+from mlc_course.errors import CourseError, UsageError
 
 FILES = resources.files("mlc_course.widgets")
 STYLE = (FILES / "style.css").read_text(encoding="utf-8")
@@ -24,6 +24,15 @@ def with_static_form(bundle: MimeBundle | None, html: str) -> MimeBundle:
     """A widget's display data with HTML for where no widgets run: GitHub, a printed page."""
     data, metadata = bundle or ({}, {})
     return {**data, "text/html": f'<div class="mlc"><style>{STYLE}</style>{html}</div>'}, metadata
+
+
+def measure_when_asked(widget: Any, content: object) -> None:
+    """Answer a widget's button: measure, and show an error of ours as the widget's status."""
+    if content == {"task": "measure"} and not widget.busy:
+        try:
+            widget.measure()
+        except CourseError as error:
+            widget.status = f"{type(error).__name__}: {error}"
 
 
 def one_of(trait: str, known: Sequence[str], got: object) -> str:

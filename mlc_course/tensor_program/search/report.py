@@ -41,6 +41,7 @@ def search(
     """Search, print, compare the best with NumPy. Ctrl-C goes on to the comparison, then 130."""
     if trials < 1:
         raise UsageError("tune: too few trials", expected="1 or more", got=trials)
+    record.check_writable(json_path, (".json",))
     workload, used = make_workload(name, sizes), strategy_of(strategy)
     folder = folder or default_folder(workload, strategy, threads)
     print(f"{workload.title}, {strategy}: {used.why}\ndatabase: {folder}", flush=True)
@@ -57,6 +58,8 @@ def search(
     stopped = follow(found, trials, len(tune.open_database(folder)))
     if stopped:
         print(f"\nstopped; the same command goes on from {folder}", flush=True)
+        if tune.best(folder) is None:
+            leave(INTERRUPTED)
     taken = compare_best(workload, folder, threads=threads)
     if json_path:
         record.save(taken, json_path)
