@@ -11,16 +11,18 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test lint ladder tune doctor bench gpu clean
+.PHONY: help setup lab test lint exercises ladder tune doctor bench gpu clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-9s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/.ready ## set up .venv, once
 
 .venv/.ready: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing into .venv: 1.3 GB, once, a minute or more."
 	$(BIN)/python -m pip install --quiet -e '.[lab,dev]' -c constraints.txt
+	@# nbgrader looks here from every folder of the course
+	@ln -sfn ../../../nbgrader_config.py .venv/etc/jupyter/nbgrader_config.py
 	@touch $@
 
 $(BIN)/python:
@@ -39,6 +41,9 @@ lint: setup ## ruff and mypy
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+exercises: setup ## generate exercises/ from solutions/, and tell the gradebook what is graded
+	@$(BIN)/python -m mlc_course.grading.release
 
 ladder: setup ## climb the CPU ladder; JSON and a picture in out/
 	@mkdir -p $(OUT)

@@ -154,8 +154,40 @@ def _fleet(address: str | None, key: str | None) -> Fleet | None:
     return Fleet(host, int(port), key)
 
 
+def add_grade(subparsers: Subparsers) -> None:
+    """``mlc-course grade``: marks that can be trusted."""
+    parser = subparsers.add_parser("grade", help="grade a folder of submissions, unattended")
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="DIR/STUDENT/... or DIR/STUDENT.zip"
+    )
+    parser.add_argument("--solutions", type=Path, default=Path("solutions"), metavar="DIR")
+    parser.add_argument("--out", type=Path, default=Path("marks.csv"), metavar="FILE.csv")
+    parser.add_argument("--jobs", type=int, help="processes at a time (default: one for each core)")
+    parser.add_argument("--executor", metavar="dask://HOST:PORT", help="grade on a Dask cluster")
+    parser.add_argument(
+        "--sandbox", choices=("bubblewrap", "rlimits"), help="default: the best here"
+    )
+    parser.add_argument("--json", action="store_true", help="print the marks as JSON")
+    parser.set_defaults(run=run_grade)
+
+
+def run_grade(arguments: argparse.Namespace) -> int:
+    """Grade what is not graded yet; Ctrl-C keeps what is, and the same command goes on."""
+    from mlc_course.grading import report
+
+    return report.grade_folder(
+        arguments.folder,
+        solutions=arguments.solutions,
+        out=arguments.out,
+        jobs=arguments.jobs,
+        executor=arguments.executor,
+        sandbox=arguments.sandbox,
+        as_json=arguments.json,
+    )
+
+
 AddCommand = Callable[["Subparsers"], None]
-COMMANDS: tuple[AddCommand, ...] = (add_doctor, add_lab, add_ladder, add_tune)
+COMMANDS: tuple[AddCommand, ...] = (add_doctor, add_lab, add_ladder, add_tune, add_grade)
 
 
 def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> argparse.ArgumentParser:

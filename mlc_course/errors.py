@@ -53,6 +53,18 @@ class WrongResult(CourseError):
     """A transformed program computes something else than its NumPy reference."""
 
 
+class UnmetCheck(CourseError):
+    """An answer does not do what a check asks of it."""
+
+
+class TooNoisy(CourseError):
+    """A time that cannot be told on this machine now."""
+
+
+class UnsafeProgram(CourseError):
+    """A program from elsewhere does something that a grader must not run."""
+
+
 class UsageError(CourseError):
     """A command, a function or a file was given something that it cannot use."""
 

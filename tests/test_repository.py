@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PARTS = ("notebooks", "solutions", "exercises")
 WORDS = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 RANDOM = re.compile(r"[0-9a-f-]{8,}|[0-9-]+")  # as Jupyter makes them, or nbstripout renumbers them
 
@@ -38,8 +39,8 @@ def faults(notebook: dict[str, Any]) -> Iterator[str]:
 
 
 def test_notebooks_are_sources() -> None:
-    paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    assert paths, "notebooks/ is empty"
+    paths = [path for part in PARTS for path in sorted((ROOT / part).rglob("*.ipynb"))]
+    assert {path.relative_to(ROOT).parts[0] for path in paths} == set(PARTS)
     found = [
         f"{path.name}, {fault}"
         for path in paths

@@ -11,6 +11,7 @@ from mlc_course.tensor_program.tvm_names import (
     LoopRV,
     SBlockRV,
     Schedule,
+    ScheduleError,
     TensorLoad,
     tirx,
     undefined_vars,
@@ -20,8 +21,11 @@ ITERATOR_PREFIX = "v_"  # create_prim_func calls the block iterator of loop ``m`
 
 
 def blocks(sch: Schedule) -> list[str]:
-    """Names of all blocks, in program order."""
-    root = sch.get_sblock("root")
+    """Names of all blocks, in program order; none where a program consists of bare loops."""
+    try:
+        root = sch.get_sblock("root")
+    except ScheduleError:
+        return []
     return [str(sch.get(child).name_hint) for child in sch.get_child_blocks(root)]
 
 
@@ -31,7 +35,7 @@ def block(sch: Schedule, name: str) -> SBlockRV:
     if name not in known:
         raise BlockError(
             f"no block {name!r}",
-            expected=f"one of {', '.join(known)}",
+            expected=f"one of {', '.join(known)}" if known else "a program with blocks",
             got=name,
             hint=_hint(name, known),
         )

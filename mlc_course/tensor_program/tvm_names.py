@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 import tvm
+import tvm_ffi
 from numpy.typing import NDArray
 from tvm import IRModule, te, tirx
-from tvm.ir.expr import TensorLoad
+from tvm.ir import Node, Op, PrimType
+from tvm.ir.expr import Call, StringImm, TensorLoad
 from tvm.ir.utils import derived_object
-from tvm.s_tir import SBlock, Schedule
+from tvm.s_tir import SBlock, SBlockRealize, Schedule
 from tvm.s_tir import meta_schedule as meta_schedule
+from tvm.s_tir import transform as s_tir_transform
 from tvm.s_tir.schedule import LoopRV, SBlockRV
 from tvm.s_tir.schedule.schedule import ScheduleError
 from tvm.script import tirx as T
@@ -27,6 +30,7 @@ from tvm.support.popen_pool import PopenPoolExecutor
 from tvm.target import Target, codegen
 from tvm.tirx import PrimFunc
 from tvm.tirx.analysis import undefined_vars
+from tvm.tirx.buffer import BufferType
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
@@ -37,25 +41,36 @@ os.environ["TVM_NUM_THREADS"] = str(usable_cores())
 os.environ["TVM_BIND_THREADS"] = "0"
 
 __all__ = [
+    "BufferType",
+    "Call",
     "IRModule",
     "LoopRV",
+    "Node",
+    "Op",
     "PopenPoolExecutor",
     "PrimFunc",
+    "PrimType",
     "SBlock",
     "SBlockRV",
+    "SBlockRealize",
     "Schedule",
     "ScheduleError",
+    "StringImm",
     "T",
     "Target",
     "TensorLoad",
+    "assembly_text",
     "compile_program",
     "compiled_module",
+    "compact_buffers",
     "cpu_target",
     "derived_object",
     "dump_program",
     "host_cpu",
+    "is_known_cpu",
     "load_program",
     "meta_schedule",
+    "same_structure",
     "shared_tensor",
     "te",
     "tirx",
@@ -79,6 +94,17 @@ def cpu_target(threads: int = 1, cpu: str | None = None) -> Target:
     return Target({"kind": "llvm", "mcpu": cpu or host_cpu(), "num-cores": threads})
 
 
+def is_known_cpu(cpu: str) -> bool:
+    """Can LLVM generate code for it? For a name that it does not know, it takes ``generic``."""
+    return bool(codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()))
+
+
+def assembly_text(program: PrimFunc | IRModule | Schedule, target: Target) -> str:
+    """The machine code that LLVM emits for a TensorIR program, as text."""
+    module = program.mod if isinstance(program, Schedule) else program
+    return str(tvm.compile(module, target=target).mod.inspect_source("asm"))
+
+
 def compile_program(
     program: PrimFunc | IRModule | Schedule, *, threads: int = 1, cpu: str | None = None
 ) -> Callable[..., None]:
@@ -94,6 +120,18 @@ def compiled_module(program: IRModule, target: Target, _parameters: object) -> A
     return tvm.compile(program, target=target).mod
 
 
+def compact_buffers(module: IRModule) -> IRModule:
+    """The program with its buffers as TVM will allocate them: no larger than what is in use."""
+    for each in (
+        s_tir_transform.LowerInitBlock(),
+        s_tir_transform.PlanAndUpdateBufferAllocationLocation(),
+        s_tir_transform.ConvertBlocksToOpaque(),
+        s_tir_transform.CompactBufferAllocation(),
+    ):
+        module = each(module)
+    return module
+
+
 def dump_program(module: IRModule) -> str:
     """A program as text that ``load_program`` reads back exactly."""
     return str(tvm.ir.save_json(module))
@@ -102,6 +140,11 @@ def dump_program(module: IRModule) -> str:
 def load_program(text: str) -> IRModule:
     """What ``dump_program`` wrote."""
     return tvm.ir.load_json(text)
+
+
+def same_structure(first: object, second: object) -> bool:
+    """Whether two nodes of TVM's are equal in all but the names of variables."""
+    return bool(tvm_ffi.structural_equal(first, second))
 
 
 def shared_tensor(array: NDArray[Any]) -> Any:

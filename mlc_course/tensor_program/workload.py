@@ -58,7 +58,8 @@ class Workload:
 
     @property
     def title(self) -> str:
-        return f"{self.name} ({', '.join(f'{k}={v}' for k, v in self.sizes.items())})"
+        sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
+        return f"{self.name} ({sizes})" if sizes else self.name
 
     @property
     def bytes(self) -> int:

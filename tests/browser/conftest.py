@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -51,7 +52,9 @@ def environment(home: Path) -> dict[str, str]:
         f"JUPYTER_{kind}_DIR": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")
     }
     workspaces = {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces"}
-    return {**os.environ, **own, **{key: str(home / name) for key, name in workspaces.items()}}
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))  # for nbgrader
+    places = {key: str(home / name) for key, name in workspaces.items()}
+    return {**os.environ, "PATH": path, **own, **places}
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +62,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a JupyterLab on a copy of the notebooks."""
     home = tmp_path_factory.mktemp("lab")
     shutil.copytree(ROOT / "notebooks", home / "course" / "notebooks")
+    with jupyterlab(home) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def jupyterlab(home: Path) -> Iterator[str]:
+    """The address of a JupyterLab that runs in ``home/course`` and keeps its settings beside it."""
     port = free_port()
     words = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}"]
     words += [f"--ServerApp.root_dir={home / 'course'}", "--IdentityProvider.token="]
@@ -66,7 +76,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     words += ["--allow-root"] if os.geteuid() == 0 else []
     log = home / "log"
     with log.open("w") as out:
-        server = subprocess.Popen(words, env=environment(home), stdout=out, stderr=out)
+        where, variables = home / "course", environment(home)
+        server = subprocess.Popen(words, cwd=where, env=variables, stdout=out, stderr=out)
     try:
         address = f"http://127.0.0.1:{port}"
         wait_for(address, server, log)

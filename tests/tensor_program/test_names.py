@@ -5,7 +5,7 @@ from schedules import chain, matmul, refused
 
 from mlc_course.errors import AxisError, BlockError
 from mlc_course.tensor_program import names, staging, steps
-from mlc_course.tensor_program.tvm_names import Schedule, te
+from mlc_course.tensor_program.tvm_names import Schedule, T, te
 
 
 def test_blocks_stand_in_program_order() -> None:
@@ -183,3 +183,15 @@ def test_a_program_that_reads_rows_not_yet_written_is_seen() -> None:
 @pytest.mark.parametrize(("block", "exp"), [("C", False), ("D", True), ("F", False)])
 def test_an_exp_is_known_by_its_body(block: str, exp: bool) -> None:
     assert names.is_exp(chain().sch, block) is exp
+
+
+def test_a_program_of_bare_loops_has_no_blocks() -> None:
+    @T.prim_func(s_tir=True)
+    def copy(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")):
+        for i in range(4):
+            b[i] = a[i]
+
+    sch = Schedule(copy)
+    assert names.blocks(sch) == []
+    with pytest.raises(BlockError, match="expected  a program with blocks"):
+        names.block(sch, "b")

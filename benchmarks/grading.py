@@ -1,0 +1,159 @@
+"""How long does a class take? 300 submissions of a five-exercise notebook, on all cores.
+
+    python benchmarks/grading.py --json results/grading.json --check
+
+Of every 20 submissions, 12 are solved, 4 lack one exercise, 3 are empty, and one hangs in a cell.
+The costs of one submission are measured apart, before, with nothing beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from common import Target, command_line, finish
+
+from mlc_course.grading.batch import Settings, executor_for, grade_all, prepare, race_all
+from mlc_course.grading.exam import Exam, grading_of, read_exam
+from mlc_course.grading.grade import grade, run_races
+from mlc_course.grading.release import release
+from mlc_course.grading.sandbox import Child, chosen
+from mlc_course.grading.store import Store
+from mlc_course.grading.submission import Submission
+from mlc_course.machine import usable_cores
+
+ROOT = Path(__file__).parents[1]
+ASSIGNMENT = "09_packing_and_the_micro_kernel"
+MINUTES = 30.0
+KINDS = ["solved"] * 12 + ["lacking"] * 4 + ["empty"] * 3 + ["hanging"]
+
+
+def answers(notebook: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The solution cells of a notebook by their names."""
+    return {
+        grading_of(cell)["grade_id"]: cell
+        for cell in notebook["cells"]
+        if grading_of(cell).get("solution")
+    }
+
+
+def hand_in(count: int, solved: dict[str, Any], empty: dict[str, Any]) -> Iterator[Submission]:
+    """A class, every notebook different from every other."""
+    names = list(answers(solved))
+    for number in range(count):
+        kind = KINDS[number % len(KINDS)]
+        notebook = copy.deepcopy(empty if kind == "empty" else solved)
+        own = answers(notebook)
+        name = names[number % len(names)]
+        if kind == "lacking":
+            own[name]["source"] = answers(empty)[name]["source"]
+        if kind == "hanging":
+            own[name]["source"] = "while True:\n    pass"
+        notebook["metadata"]["number"] = number
+        yield Submission(f"{number:03}-{kind}", ASSIGNMENT, json.dumps(notebook).encode())
+
+
+def seconds(call: Callable[[], object], times: int = 3) -> float:
+    """The median time of a call."""
+    taken = []
+    for _ in range(times):
+        start = time.monotonic()
+        call()
+        taken.append(time.monotonic() - start)
+    return statistics.median(taken)
+
+
+def costs(exam: Exam, solved: bytes, empty: bytes, settings: Settings) -> dict[str, float]:
+    """What one submission costs, in seconds, part by part."""
+    sandbox, limits = chosen(settings.sandbox), settings.limits
+
+    def start(module: str) -> None:
+        with Child(f"mlc_course.grading.{module}", limits, sandbox) as child:
+            child.ask(b"{}" if module == "student_process" else b"\x80\x04N.")
+
+    def graded(notebook: bytes) -> Any:
+        submission = Submission("cost", exam.assignment, notebook)
+        return grade(exam, submission, seed=1, limits=limits, sandbox=sandbox)
+
+    marks = graded(solved)
+    races = seconds(lambda: run_races(exam, marks, {}, limits=limits, sandbox=sandbox))
+    return {
+        "start a process for the student's cells": seconds(lambda: start("student_process")),
+        "grade an empty notebook": seconds(lambda: graded(empty)),
+        "grade a solved notebook, without its races": seconds(lambda: graded(solved)),
+        "the races of a solved notebook": races,
+    }
+
+
+def parse() -> argparse.Namespace:
+    parser = command_line(__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=300, help="submissions (default 300)")
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parse()
+    path = ROOT / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+    exam = read_exam(path)
+    with tempfile.TemporaryDirectory() as folder:
+        (released,) = release(ROOT / "solutions", Path(folder), [ASSIGNMENT])
+        empty = released.read_bytes()
+        store = Store(Path(folder) / "marks.sqlite")
+        settings = Settings(seed=store.seed)
+        apart = costs(exam, path.read_bytes(), empty, settings)
+        for part, cost in apart.items():
+            print(f"{cost:6.2f} s  {part}")
+        submissions = list(
+            hand_in(arguments.count, json.loads(path.read_bytes()), json.loads(empty))
+        )
+        times = [time.monotonic()]
+        prepare(exam, ROOT / "solutions", store, settings)
+        times.append(time.monotonic())
+        failed = grade_all(submissions, [exam], store, settings, executor_for(None, usable_cores()))
+        times.append(time.monotonic())
+        race_all([exam], store, settings)
+        times.append(time.monotonic())
+        marks = list(store.marks())
+        store.close()
+    assert not failed and len(marks) == arguments.count
+    parts = dict(zip(("prepare", "grade", "race"), map(_minutes, times, times[1:]), strict=True))
+    total = sum(parts.values())
+    own = statistics.median(each.seconds for each in marks if "solved" in each.student)
+    print(f"{arguments.count} submissions, {usable_cores()} cores: {total:.1f} minutes {parts}")
+    figures = {
+        "assignment": ASSIGNMENT,
+        "exercises": len(exam.tests),
+        "submissions": arguments.count,
+        "cores": usable_cores(),
+        "sandbox": marks[0].sandbox,
+        "minutes": total,
+        "minutes_of": parts,
+        "seconds_apart": apart,
+        "median_seconds_of_a_solved_one_in_the_batch": own,
+        "counters_only": sum(each.counters_only for each in marks),
+        "percent": {kind: _percent(marks, kind) for kind in dict.fromkeys(KINDS)},
+    }
+    share = arguments.count / 300
+    targets = [Target("allowed minutes / minutes taken", 1.0, MINUTES * share / total)]
+    return finish(arguments, figures, targets, lambda _: None)
+
+
+def _minutes(start: float, end: float) -> float:
+    return (end - start) / 60
+
+
+def _percent(marks: list[Any], kind: str) -> float:
+    own = [100 * each.points / each.out_of for each in marks if each.student.endswith(kind)]
+    return statistics.mean(own) if own else 0.0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

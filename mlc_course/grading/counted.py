@@ -1,0 +1,137 @@
+"""Checks of what can be counted: strides, cache misses, instructions. The same on every run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mlc_course.errors import UnmetCheck
+from mlc_course.grading.bench import Program
+from mlc_course.grading.examined import Examined
+from mlc_course.tensor_program.accesses import accesses
+from mlc_course.tensor_program.cache import Cache, count
+
+
+@dataclass(frozen=True)
+class _OnBench:
+    """A check that looks at the program where it stands."""
+
+    def judge(self, answer: Examined) -> str:
+        return answer.bench.inspect(self)
+
+    def inspect(self, subject: Any) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class InnerStride(_OnBench):
+    """Along the innermost loop of a block, no address moves by more than ``at_most`` elements."""
+
+    block: str
+    at_most: int = 1
+    kind: ClassVar[str] = "structure"
+
+    def inspect(self, subject: Program) -> str:
+        found = [each for each in accesses(subject.module) if each.block == self.block]
+        if not found:
+            known = sorted({each.block for each in accesses(subject.module)})
+            raise UnmetCheck(
+                f"no block {self.block}",
+                expected=f"a block named {self.block}",
+                got=", ".join(known),
+                hint="keep the block that the exercise names",
+            )
+        for each in found:
+            stride = each.strides[-1] if each.strides else 0
+            if stride is None or abs(stride) > self.at_most:
+                moved = "in no fixed steps" if stride is None else f"by {stride} elements"
+                raise UnmetCheck(
+                    f"the inner loop {each.loops[-1].name} strides {moved} in {each.buffer}",
+                    expected=f"{self.at_most}" if self.at_most else "0",
+                    got="no constant" if stride is None else stride,
+                    hint="which loop moves the last index by one? That one belongs inside",
+                )
+        name = found[0].loops[-1].name if found[0].loops else "(none)"
+        return f"along the inner loop {name} every address moves by {self.at_most} element or less"
+
+
+@dataclass(frozen=True)
+class Misses(_OnBench):
+    """At most so many misses in a simulated cache."""
+
+    at_most: int
+    cache: Cache = Cache()
+    kind: ClassVar[str] = "counted"
+
+    def inspect(self, subject: Program) -> str:
+        # A private copy counts as memory wherever the program says it is: a whole matrix that is
+        # called local does not fit into the registers.
+        found = count(subject.module, self.cache, registers=())[0]
+        size = f"{self.cache.bytes // 1024} KiB, {self.cache.ways}-way"
+        if found.misses > self.at_most:
+            raise UnmetCheck(
+                f"too many cache misses ({size})",
+                expected=f"at most {self.at_most:,}",
+                got=f"{found.misses:,} of {found.accesses:,} accesses",
+                hint="what is read again before it has left the cache costs nothing",
+            )
+        return f"{found.misses:,} cache misses ({size}); asked: {self.at_most:,} or fewer"
+
+
+@dataclass(frozen=True)
+class Lanes(_OnBench):
+    """The hot loop multiplies and adds at least so many float32 at once."""
+
+    at_least: int
+    kind: ClassVar[str] = "counted"
+
+    def inspect(self, subject: Program) -> str:
+        found = subject.assembly
+        if found.lanes < self.at_least:
+            raise UnmetCheck(
+                "the hot loop is not vector code" if found.lanes == 1 else "the vectors are short",
+                expected=f"{self.at_least} float32 in each instruction",
+                got=f"{found.lanes} ({found.vector_bits} bits)",
+                hint="vectorize a loop along which all addresses move by 0 or 1",
+            )
+        return f"the hot loop computes on {found.lanes} float32 at once"
+
+
+@dataclass(frozen=True)
+class Spills(_OnBench):
+    """At most so many vector instructions move registers to the stack and back."""
+
+    at_most: int = 0
+    hint: str = "rows x vectors of sums, a vector of B and one of A: count them"
+    kind: ClassVar[str] = "counted"
+
+    def inspect(self, subject: Program) -> str:
+        found = subject.assembly
+        if found.spills > self.at_most:
+            raise UnmetCheck(
+                "sums do not fit into the registers",
+                expected=f"at most {self.at_most} vector instructions on the stack",
+                got=found.spills,
+                hint=self.hint,
+            )
+        return f"{found.spills} vector instructions on the stack"
+
+
+def inner_stride(block: str, at_most: int = 1) -> InnerStride:
+    """Along the innermost loop of ``block``, every address moves by this much or less."""
+    return InnerStride(block, at_most)
+
+
+def misses(at_most: int, cache: Cache | None = None) -> Misses:
+    """Misses in a simulated cache, 32 KiB with 8 ways by default."""
+    return Misses(at_most, cache or Cache())
+
+
+def lanes(at_least: int) -> Lanes:
+    """Width of the hot loop's arithmetic, in float32."""
+    return Lanes(at_least)
+
+
+def spills(at_most: int = 0, *, hint: str = Spills.hint) -> Spills:
+    """Vector registers saved to the stack, in the whole program: around calls too."""
+    return Spills(at_most, hint)

@@ -1,0 +1,204 @@
+"""What LLVM made of a program: the instructions of its hot loop, counted.
+
+A count says what a clock cannot: whether the arithmetic is in vectors, how many loads feed one
+multiply-add, and whether sums had to leave their registers. It is the same on every run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from mlc_course.errors import UsageError
+from mlc_course.machine import FLOAT32_BITS
+from mlc_course.tensor_program.tvm_names import (
+    IRModule,
+    PrimFunc,
+    Schedule,
+    assembly_text,
+    cpu_target,
+    host_cpu,
+    is_known_cpu,
+)
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The hot loop of a compiled program, and what it consists of.
+
+    The processor's time is in the loops that run most, and the text does not say how often a loop
+    runs. So the hot loop is the deepest one with float32 arithmetic in it and none in a loop inside
+    it; of equally deep ones, that with the most arithmetic. When LLVM has written all loops out,
+    it is the body of the function.
+    """
+
+    cpu: str
+    hot_loop: tuple[str, ...]
+    vector_bits: int  # of the widest arithmetic in the hot loop; 32 when it is scalar
+    multiply_adds: int
+    loads: int  # vectors, or single numbers, read from memory in the hot loop
+    stores: int
+    spills: int  # between a vector register and the stack, around calls too, in the whole function
+
+    @property
+    def lanes(self) -> int:
+        """How many float32 one arithmetic instruction works on."""
+        return self.vector_bits // FLOAT32_BITS
+
+    @property
+    def instructions(self) -> int:
+        return len(self.hot_loop)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cpu}, {self.lanes} float32 at a time: {self.multiply_adds} multiply-adds, "
+            f"{self.loads} loads, {self.stores} stores, {self.spills} spills"
+        )
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """How an instruction set writes what is counted, as patterns of one instruction."""
+
+    arithmetic: re.Pattern[str]
+    multiply_add: re.Pattern[str]
+    widths: tuple[tuple[str, int], ...]  # the first pattern that is found tells the bits
+    load: re.Pattern[str]
+    store: re.Pattern[str]
+    spill: re.Pattern[str]
+
+    def bits(self, instruction: str) -> int:
+        """Width of the float32 arithmetic of an instruction, 0 when it does none."""
+        if not self.arithmetic.match(instruction):
+            return 0
+        return next((bits for width, bits in self.widths if re.search(width, instruction)), 0)
+
+    def count(self, pattern: re.Pattern[str], instructions: tuple[str, ...]) -> int:
+        """Matching instructions; ARM's ldp and stp move two registers and count as two."""
+        found = list(filter(pattern.search, instructions))
+        return len(found) + sum(each.startswith(("ldp", "stp")) for each in found)
+
+
+# AT&T order: the destination is the last operand, and memory is written 8(%rax,%rcx,4).
+X86 = Syntax(
+    arithmetic=re.compile(r"v?(add|sub|mul|div|min|max|sqrt|fn?m(add|sub)\d+)[ps]s\b"),
+    multiply_add=re.compile(r"vfn?m(add|sub)\d+[ps]s\b"),
+    widths=((r"^\w+ss\b", 32), (r"%zmm", 512), (r"%ymm", 256), (r"%xmm", 128)),
+    load=re.compile(r"\(%[^)]*\).*, .*%[xyz]mm"),
+    store=re.compile(r"%[xyz]mm\d+, .*\(%[^)]*\)(\s*\{%k\d\})?$"),
+    spill=re.compile(r"%[xyz]mm.*\(%rsp\)|\(%rsp\).*%[xyz]mm"),
+)
+# The number of bits in an SVE register (z) is not in the text: counted as the 128 that all have.
+# A function keeps d8 to d15 for its caller, so the stack sees those without any spill.
+ARM = Syntax(
+    arithmetic=re.compile(r"f(add|sub|n?mul|div|(min|max)(nm)?|sqrt|n?m(l[as]|ad|sb|add|sub))\b"),
+    multiply_add=re.compile(r"fn?m(l[as]|ad|sb|add|sub)\b"),
+    widths=((r"\bz\d+\.s|\.4s", 128), (r"\.2s", 64), (r"\bs\d", 32)),
+    load=re.compile(r"^ld\w+ .*\b[qdsvz]\d.*\["),
+    store=re.compile(r"^st\w+ .*\b[qdsvz]\d.*\["),
+    spill=re.compile(r"^(ld|st)\w+ .*\b[qsz]\d+, .*\[sp\b"),
+)
+
+FUNCTION = re.compile(r"\.cfi_startproc(.*?)\.cfi_endproc", re.DOTALL)
+LABEL = re.compile(r"^(\.?LBB\d+_\d+):")
+JUMP = re.compile(r"^\w.*?(\.?LBB\d+_\d+)$")
+NO_WAY_ON = re.compile(r"(jmpq?|b|br|retq?|ud2|brk)\b(?!\.)")  # what follows is not run next
+Function = list[tuple[str, ...]]  # its basic blocks: only the last instruction of one jumps
+
+
+def assembly(program: IRModule | PrimFunc | Schedule, *, cpu: str | None = None) -> Assembly:
+    """Compile a program for this machine, or for another processor that LLVM knows, and count.
+
+    Raises ``UsageError`` for a processor that LLVM does not know for this machine's instruction
+    set, and for a program without float32 arithmetic.
+    """
+    if cpu is not None and not is_known_cpu(cpu):
+        names = f"a name as in -mcpu, such as {host_cpu()}"
+        raise UsageError(f"assembly: LLVM knows no {cpu!r} here", expected=names, got=cpu)
+    return read_assembly(assembly_text(program, cpu_target(cpu=cpu)), cpu or host_cpu())
+
+
+def read_assembly(text: str, cpu: str) -> Assembly:
+    """The hot loop of LLVM's text for x86-64 or AArch64; raises ``UsageError`` as above."""
+    syntax = X86 if "%" in text else ARM
+    found = [
+        ((depth, sum(map(syntax.bits, loop))), loop, blocks)
+        for blocks, successors in map(_blocks, FUNCTION.findall(text))
+        for depth, loop in _innermost(blocks, natural_loops(successors), syntax)
+    ]
+    if not found:
+        raise UsageError(
+            "assembly: the compiled program does not compute",
+            expected="float32 arithmetic, such as multiply-adds",
+            got="no such instruction: it moves data only",
+        )
+    _, hot, blocks = max(found, key=lambda each: each[0])
+    return Assembly(
+        cpu=cpu,
+        hot_loop=hot,
+        vector_bits=max(map(syntax.bits, hot)),
+        multiply_adds=sum(bool(syntax.multiply_add.match(each)) for each in hot),
+        loads=syntax.count(syntax.load, hot),
+        stores=syntax.count(syntax.store, hot),
+        spills=sum(bool(syntax.spill.search(each)) for block in blocks for each in block),
+    )
+
+
+def _blocks(text: str) -> tuple[Function, list[set[int]]]:
+    """Basic blocks of a function, with one space for each tab, and which may follow each."""
+    blocks: list[list[str]] = [[]]
+    places: dict[str, int] = {}
+    for line in text.splitlines():
+        if label := LABEL.match(line):
+            blocks.append([])
+            places[label[1]] = len(blocks) - 1
+        elif line[:1].isspace() and line.strip() and line.lstrip()[0] not in ".#;/":
+            blocks[-1].append(" ".join(line.split()))
+            if JUMP.match(blocks[-1][-1]):
+                blocks.append([])
+    successors = []
+    for place, block in enumerate(blocks, start=1):
+        last = block[-1] if block else ""
+        follow = {place} if place < len(blocks) and not NO_WAY_ON.match(last) else set()
+        successors.append(follow | ({places[jump[1]]} if (jump := JUMP.match(last)) else set()))
+    return [tuple(block) for block in blocks], successors
+
+
+def natural_loops(successors: Sequence[Set[int]]) -> list[set[int]]:
+    """The blocks of each loop, where block 0 is the entry.
+
+    A loop has a head, which dominates a block that jumps back to it: no way leads to that block
+    but through the head. Source: A. Aho et al., Compilers, 2nd edition, section 9.6.
+    """
+    nodes = range(len(successors))
+    before = [[each for each in nodes if node in successors[each]] for node in nodes]
+    dominators = [{0}, *({*nodes} for _ in nodes[1:])]
+    changed = True
+    while changed:
+        changed = False
+        for node in nodes[1:]:
+            found = set(nodes).intersection(*(dominators[each] for each in before[node])) | {node}
+            changed |= found != dominators[node]
+            dominators[node] = found
+    loops: dict[int, set[int]] = {}
+    for tail in nodes:
+        for head in successors[tail] & dominators[tail]:
+            inside, waiting = loops.setdefault(head, {head}), [tail]
+            while waiting:
+                if (node := waiting.pop()) not in inside:
+                    inside.add(node)
+                    waiting += before[node]
+    return list(loops.values())
+
+
+def _innermost(
+    blocks: Function, loops: list[set[int]], syntax: Syntax
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """(depth, instructions) of the loops with arithmetic in them, and none in a loop inside."""
+    computing = {n for n, block in enumerate(blocks) if any(map(syntax.bits, block))}
+    busy = [loop for loop in (set(range(len(blocks))), *loops) if loop & computing]
+    for loop in busy:
+        if not any(other < loop for other in busy):
+            depth = sum(loop < other for other in busy)
+            yield depth, tuple(each for n in sorted(loop) for each in blocks[n])

@@ -1,0 +1,276 @@
+"""Lesson 1's exercises: what typical answers are told, and which ones earn the points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+ASSIGNMENT = "01_primitive_tensor_functions"
+ANSWERS = {
+    "low-level-test": "low-level",
+    "split-test": "split",
+    "softmax-test": "softmax",
+    "memory-test": "memory",
+}
+
+Complain = Callable[..., str]
+
+
+@pytest.mark.parametrize("test", ANSWERS)
+def test_the_solution_earns_the_points(
+    complain: Complain, solution: Callable[[str, str], str], test: str
+) -> None:
+    assert not complain(ASSIGNMENT, test, solution(ASSIGNMENT, ANSWERS[test]))
+
+
+@pytest.mark.parametrize("test", ANSWERS)
+def test_an_empty_exercise_is_no_answer_yet(complain: Complain, test: str) -> None:
+    assert "there is no answer yet" in complain(ASSIGNMENT, test)
+
+
+STUBS = {
+    "low-level-test": "def linear_relu(X, W, b, out):",
+    "softmax-test": "def stable_softmax(x):",
+    "memory-test": "def peak_bytes(steps, sizes):",
+}
+
+
+@pytest.mark.parametrize("test", STUBS)
+def test_a_stub_is_no_answer_yet(complain: Complain, test: str) -> None:
+    stub = f'{STUBS[test]}\n    raise NotImplementedError("write your answer in this cell")'
+    assert "there is no answer yet" in complain(ASSIGNMENT, test, stub)
+
+
+def loops(
+    *,
+    first: str = "out[m, n] = 0",
+    step: str = "out[m, n] += X[m, k] * W[k, n]",
+    last: str = "out[m, n] = max(out[m, n] + b[n], 0)",
+    end: str = "return out",
+) -> str:
+    return f"""
+def linear_relu(X, W, b, out):
+    for m in range(out.shape[0]):
+        for n in range(out.shape[1]):
+            {first}
+            for k in range(X.shape[1]):
+                {step}
+            {last}
+    {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (loops(first="pass"), "where each element gets its first value"),
+        (loops(step="out[m, n] += X[m, k] * W[k, n] + b[n]", last="pass"), "how often is b[n]"),
+        (loops(step="out[m, n] = max(out[m, n] + X[m, k] * W[k, n], 0)"), "relu of the whole sum"),
+        (loops(last="out[m, n] += b[n]"), "relu of the whole sum"),
+        (loops(step="out[m, n] = X[m, k] * W[k, n]"), "where each element gets its first value"),
+        (loops(step="out[m, n] += X[m, k] * W[n, k]"), "your code raises an error"),
+        (loops(end="pass"), "None is not an array"),
+        (loops(end="return out.astype('float64')"), "an array of float64"),
+        ("linear_relu = max", "your code raises an error"),
+    ],
+)
+def test_layers(complain: Complain, answer: str, told: str) -> None:
+    assert told in complain(ASSIGNMENT, "low-level-test", answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        loops(first="out[m, n] = b[n]", last="out[m, n] = max(out[m, n], 0)"),
+        """
+def linear_relu(X, W, b, out):
+    out[:] = 0
+    for k in range(X.shape[1]):
+        for m in range(X.shape[0]):
+            for n in range(W.shape[1]):
+                out[m, n] += X[m, k] * W[k, n]
+    for m in range(X.shape[0]):
+        for n in range(W.shape[1]):
+            out[m, n] = max(out[m, n] + b[n], 0)
+    return out
+""",
+    ],
+    ids=["bias first", "k outside"],
+)
+def test_other_loops(complain: Complain, answer: str) -> None:
+    assert not complain(ASSIGNMENT, "low-level-test", answer)
+
+
+STEPS = [
+    ["transpose", ["W1"], "V1", [784, 128]],
+    ["matmul", ["X", "V1"], "P1", [16, 128]],
+    ["add", ["P1", "b1"], "S1", [16, 128]],
+    ["relu", ["S1"], "R1", [16, 128]],
+    ["transpose", ["W2"], "V2", [128, 10]],
+    ["matmul", ["R1", "V2"], "P2", [16, 10]],
+    ["add", ["P2", "b2"], "Y", [16, 10]],
+]
+WITHOUT_RELU = [*STEPS[:3], *STEPS[4:5], ["matmul", ["S1", "V2"], "P2", [16, 10]], STEPS[6]]
+RELU_FIRST = [
+    *STEPS[:2],
+    ["relu", ["P1"], "R0", [16, 128]],
+    ["add", ["R0", "b1"], "R1", [16, 128]],
+    *STEPS[4:],
+]
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ([["matmul", ["X", "W1"], "P1", [16, 128]]], "matmul(X, W1): the sizes do not fit"),
+        ([STEPS[0], ["matmul", ["X", "V1"], "P1", [784, 16]]], "P1 has another shape"),
+        ([["linear", ["X", "W1", "b1"], "S1", [16, 128]]], "no such function"),
+        ([STEPS[1]], "read before it is written"),
+        ([STEPS[0], ["transpose", ["W2"], "V1", [128, 10]]], "written twice"),
+        ([["add", ["X", "W1"], "S1", [16, 784]]], "reads something else"),
+        ([["add", ["X", "b1"], "S1", [16, 784]]], "add(X, b1): the sizes do not fit"),
+        ([["matmul", "X", "V1", "P1"]], "step 1 has another form"),
+        ([["relu", ["X"], "R", (16.5,)]], "another shape than you say"),
+        (STEPS[:4], "the last step writes something else"),
+        (WITHOUT_RELU, "computes something else than the network"),
+        (RELU_FIRST, "computes something else than the network"),
+        ([*STEPS[:6], ["add", ["P2", "b2"], "Z", [16, 10]]], "writes something else"),
+        ([], "not a list of steps"),
+        ("relu(X @ W1.T + b1)", "not a list of steps"),
+        ([None], "step 1 has another form"),
+    ],
+)
+def test_splits(complain: Complain, steps: object, told: str) -> None:
+    assert told in complain(ASSIGNMENT, "split-test", f"network = {steps!r}")
+
+
+def test_other_splits(complain: Complain) -> None:
+    both_first = [STEPS[0], STEPS[4], *STEPS[1:4], *STEPS[5:]]
+    tuples = tuple((f, tuple(reads), written, tuple(shape)) for f, reads, written, shape in STEPS)
+    assert not complain(ASSIGNMENT, "split-test", f"network = {both_first!r}")
+    assert not complain(ASSIGNMENT, "split-test", f"network = {tuples!r}")
+
+
+def softmax(*lines: str) -> str:
+    return "def stable_softmax(x):\n" + "\n".join(f"    {line}" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (softmax("e = np.exp(x)", "return e / e.sum(axis=0)"), "along which axis"),
+        (softmax("e = np.exp(x)", "return e / e.sum(axis=1, keepdims=True)"), "is infinite"),
+        (
+            softmax("e = np.exp(x - x.max())", "return e / e.sum(axis=1, keepdims=True)"),
+            "a number of its own",
+        ),
+        (
+            softmax(
+                "e = np.exp(x - x.max(axis=1, keepdims=True))",
+                "return np.nan_to_num(e / e.sum(axis=0))",
+            ),
+            "along which axis",
+        ),
+        (
+            softmax(
+                "e = np.exp(np.minimum(x, 80))",
+                "return np.nan_to_num(e / e.sum(axis=1, keepdims=True))",
+            ),
+            "a number of its own",
+        ),
+        (
+            softmax("x = x - x.max(axis=1)", "e = np.exp(x)", "return e / e.sum(axis=1)"),
+            "a number of its own",
+        ),
+        (
+            softmax(
+                "e = np.exp(x.astype(float) - x.max(axis=1, keepdims=True))",
+                "return e / e.sum(axis=1, keepdims=True)",
+            ),
+            "an array of float64",
+        ),
+        (softmax("return x.softmax()"), "your code raises an error"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the wrong ones overflow
+def test_softmaxes(complain: Complain, answer: str, told: str) -> None:
+    assert told in complain(ASSIGNMENT, "softmax-test", answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        softmax(
+            "out = np.empty_like(x)",
+            "for m, row in enumerate(x):",
+            "    e = np.exp(row - max(row))",
+            "    out[m] = e / sum(e)",
+            "return out",
+        ),
+        softmax("e = np.exp(x.T - x.max(axis=1))", "return (e / e.sum(axis=0)).T"),
+    ],
+    ids=["row by row", "transposed"],
+)
+def test_other_softmaxes(complain: Complain, answer: str) -> None:
+    assert not complain(ASSIGNMENT, "softmax-test", answer)
+
+
+def peak(*lines: str) -> str:
+    return "def peak_bytes(steps, sizes):\n" + "\n".join(f"    {line}" for line in lines)
+
+
+FIRST_READ_FREES = peak(
+    "alive, most = set(), 0",
+    "for step in steps:",
+    "    alive.add(step['writes'])",
+    "    most = max(most, sum(sizes[name] for name in alive))",
+    "    alive -= set(step['reads'])",
+    "return most",
+)
+IN_PLACE = peak(
+    "last = {name: t for t, step in enumerate(steps) for name in step['reads']}",
+    "alive, most = set(), 0",
+    "for t, step in enumerate(steps):",
+    "    alive = {name for name in alive if last.get(name, t) > t} | {step['writes']}",
+    "    most = max(most, sum(sizes[name] for name in alive))",
+    "return most",
+)
+NEVER_FREED = peak(
+    "last = {name: t for t, step in enumerate(steps) for name in step['reads']}",
+    "alive, most = set(), 0",
+    "for t, step in enumerate(steps):",
+    "    alive.add(step['writes'])",
+    "    most = max(most, sum(sizes[name] for name in alive))",
+    "    alive = {name for name in alive if last.get(name, len(steps)) > t}",
+    "return most",
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (peak("return sum(sizes.values())"), "the rest is gone"),
+        (peak("return max(sizes.values())"), "exist side by side"),
+        (IN_PLACE, "exist side by side"),
+        (peak("return 2 * max(sizes.values())"), "not all results have one size"),
+        (FIRST_READ_FREES, "needed until the second time"),
+        (NEVER_FREED, "of 40"),
+        (peak("return sum(sizes[name] for name in steps[0]['reads'])"), "KeyError: 'X'"),
+        (peak("print(300)"), "None"),
+    ],
+)
+def test_memories(complain: Complain, answer: str, told: str) -> None:
+    assert told in complain(ASSIGNMENT, "memory-test", answer)
+
+
+def test_another_memory(complain: Complain) -> None:
+    backwards = peak(
+        "needed, most = set(), 0",
+        "for step in reversed(steps):",
+        "    needed |= {step['writes']} | {name for name in step['reads'] if name in sizes}",
+        "    most = max(most, sum(sizes[name] for name in needed))",
+        "    needed.remove(step['writes'])",
+        "return np.int64(most)",
+    )
+    assert not complain(ASSIGNMENT, "memory-test", backwards)

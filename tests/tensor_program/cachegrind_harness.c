@@ -1,0 +1,68 @@
+/* Calls a program that TVM exported, without Python: cachegrind/harness lib.so CALLS 4x8 8x16 ...
+
+The arrays (float32, two axes) and the program's own buffers stand one behind the other in zeroed
+memory, each from a new page on. What the generated code takes from TVM's runtime is given here. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tvm/ffi/c_api.h>
+
+enum { MOST = 16, PAGE = 4096, ROOM = 1 << 26 };
+typedef int (*Main)(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
+typedef struct { void* sync_handle; int32_t num_task; } Group;
+
+static char* room;
+
+static void* take(uint64_t bytes) {
+  char* taken = room;
+  room += (bytes + PAGE - 1) / PAGE * PAGE;
+  return taken;
+}
+
+static void* alloc(int device, int id, uint64_t bytes, int code, int bits) { return take(bytes); }
+
+static int release(int device, int id, void* data) {
+  room = data; /* freed in the opposite order */
+  return 0;
+}
+
+static int launch(int (*task)(int, Group*, void*), void* data, int tasks) {
+  Group group = {NULL, 1};
+  return task(0, &group, data);
+}
+
+static void give(void* library, const char* name, void* function) {
+  void** place = dlsym(library, name);
+  if (place) *place = function;
+}
+
+int main(int count, char** words) {
+  void* library = dlopen(words[1], RTLD_NOW);
+  Main run = library ? (Main)dlsym(library, "__tvm_ffi_main") : NULL;
+  if (!run || count - 3 > MOST || posix_memalign((void**)&room, PAGE, ROOM)) return 1;
+  give(library, "__TVMBackendAllocWorkspace", alloc);
+  give(library, "__TVMBackendFreeWorkspace", release);
+  give(library, "__TVMBackendParallelLaunch", launch);
+  static TVMFFIAny values[MOST], result;
+  static DLTensor tensors[MOST];
+  static int64_t shapes[MOST][2], strides[MOST][2];
+  int arrays = count - 3;
+  for (int i = 0; i < arrays; i++) {
+    if (sscanf(words[i + 3], "%ldx%ld", &shapes[i][0], &shapes[i][1]) != 2) return 1;
+    strides[i][0] = shapes[i][1];
+    strides[i][1] = 1;
+    tensors[i].data = take(shapes[i][0] * shapes[i][1] * sizeof(float));
+    tensors[i].device.device_type = kDLCPU;
+    tensors[i].ndim = 2;
+    tensors[i].dtype = (DLDataType){kDLFloat, 32, 1};
+    tensors[i].shape = shapes[i];
+    tensors[i].strides = strides[i];
+    values[i].type_index = kTVMFFIDLTensorPtr;
+    values[i].v_ptr = &tensors[i];
+  }
+  for (int calls = atoi(words[2]); calls > 0; calls--)
+    if (run(NULL, values, arrays, &result)) return 2;
+  return 0;
+}
