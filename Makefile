@@ -11,10 +11,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test lint exercises ladder tune doctor bench gpu clean
+.PHONY: help setup lab test lint exercises grade-demo ladder tune doctor bench gpu clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/.ready ## set up .venv, once
 
@@ -42,6 +42,12 @@ lint: setup ## ruff and mypy
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+grade-demo: setup ## grade the honest and the cheating submissions of the tests, and print the table
+	@rm -rf $(OUT)/grade-demo
+	@$(BIN)/python tests/corpus/build.py $(OUT)/grade-demo/class
+	@$(BIN)/mlc-course grade $(OUT)/grade-demo/class --solutions tests/corpus/solutions \
+	  --out $(OUT)/grade-demo/marks.csv
+
 exercises: setup ## generate exercises/ from solutions/, and tell the gradebook what is graded
 	@$(BIN)/python -m mlc_course.grading.release
 
@@ -57,7 +63,7 @@ doctor: setup ## is this machine ready?
 
 bench: setup ## every benchmark, held against the numbers it was built for; JSON and pictures in out/
 	@mkdir -p $(OUT)
-	@status=0; for name in ladder tune; do \
+	@status=0; for name in ladder tune grading; do \
 	  script=benchmarks/$$name.py; echo "$$script"; \
 	  $(BIN)/python "$$script" --check --json "$(OUT)/$$name.json" --plot "$(OUT)/$$name.png" \
 	    || status=1; done; exit $$status

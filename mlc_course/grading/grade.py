@@ -24,7 +24,6 @@ from mlc_course.grading.sandbox import Limits
 from mlc_course.grading.submission import Examine, Run, Submission, plan
 
 GRADED, REFUSED = "graded", "refused"
-RACE_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -236,4 +235,4 @@ def _raced(exam: Exam, races: Sequence[Race]) -> Iterator[tuple[Race, Demand]]:
 def _on_bench(bench: RemoteBench, each: Race, demand: Demand) -> Examined:
     assert isinstance(demand.subject, Scheduled | Written)
     bench.load_program(each.text, demand.subject.problem)
-    return Examined(bench, problem=demand.subject.problem, attempts=RACE_ATTEMPTS)
+    return Examined(bench, problem=demand.subject.problem, patient=True)

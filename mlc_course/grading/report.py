@@ -26,7 +26,7 @@ from mlc_course.grading.grade import GRADED, Marks
 from mlc_course.grading.release import SETTINGS
 from mlc_course.grading.sandbox import BUBBLEWRAP, chosen
 from mlc_course.grading.store import Store, percent, table
-from mlc_course.grading.submission import Submission, find
+from mlc_course.grading.submission import Submission, find, without_notebook
 from mlc_course.machine import usable_cores
 from mlc_course.tensor_program.record import check_writable
 
@@ -60,6 +60,9 @@ def grade_folder(
     store = Store(out.with_suffix(".sqlite"))
     settings = Settings(sandbox=sandbox, seed=store.seed)
     _tell(_which_sandbox(chosen(sandbox)))
+    missing = without_notebook(folder, submissions)
+    if missing:
+        _tell(f"no notebook of this course: {', '.join(missing)}")
     with tempfile.TemporaryDirectory(prefix="mlc-grade-") as scratch:
         os.environ["TMPDIR"] = scratch  # for the workers: what one that is killed leaves behind
         try:

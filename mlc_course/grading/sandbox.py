@@ -58,7 +58,18 @@ def has_bubblewrap() -> bool:
     program = shutil.which("bwrap")
     if program is None:
         return False
-    probe = [program, "--unshare-all", "--ro-bind", "/", "/", "true"]
+    return _works(program, "--unshare-all")
+
+
+@functools.cache
+def _without_namespaces() -> tuple[str, ...]:
+    """Inside, nobody becomes root of a namespace of their own; bubblewrap knows it since 0.8."""
+    options = ("--unshare-user", "--disable-userns")
+    return options if _works(shutil.which("bwrap") or "bwrap", "--unshare-all", *options) else ()
+
+
+def _works(program: str, *options: str) -> bool:
+    probe = [program, *options, "--ro-bind", "/", "/", "--proc", "/proc", "true"]
     return subprocess.run(probe, capture_output=True).returncode == 0
 
 
@@ -260,8 +271,9 @@ def _command(module: str, limits: Limits, sandbox: str, descriptor: int, folder:
     return [
         program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
         "--uid", "65534", "--gid", "65534", "--hostname", "exam",
-        "--proc", "/proc", "--dev", "/dev", "--size", str(limits.file_bytes), "--tmpfs", "/dev/shm",
-        "--remount-ro", "/dev", "--size", str(limits.folder_bytes), "--tmpfs", "/tmp",
+        *_without_namespaces(), "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
+        "--size", str(limits.file_bytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
+        "--size", str(limits.folder_bytes), "--tmpfs", "/tmp",
         *links, *bound,
         "--perms", "0700", "--size", str(limits.folder_bytes), "--tmpfs", str(folder),
         "--remount-ro", "/", "--chdir", str(folder),

@@ -20,7 +20,7 @@ LARGEST_BYTES = 8 << 20  # of a notebook: ours without outputs are 20 kB
 LARGEST_ARCHIVE = 32 << 20
 MOST_FILES = 20  # notebooks of one student that are looked at; all are in memory at once
 MOST_CELLS = 500
-NOTEBOOK = ".ipynb"
+NOTEBOOK, CHECKPOINTS = ".ipynb", ".ipynb_checkpoints"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ def find(folder: Path, exams: Sequence[Exam]) -> list[Submission]:
     """The submissions under a folder, one for each student and assignment handed in.
 
     A student is a folder or a zip archive. Inside, a notebook belongs to the exam whose file name
-    it has. Symbolic links are not followed, archives are read and never unpacked.
+    it has, or else to the one most of whose graded cells it has: learning platforms rename files.
+    Symbolic links are not followed, archives are read and never unpacked.
 
     Raises ``UsageError`` when ``folder`` is not a folder, or holds no student.
     """
@@ -52,9 +53,9 @@ def find(folder: Path, exams: Sequence[Exam]) -> list[Submission]:
         if path.is_symlink() or path.name.startswith("."):
             continue
         if path.is_dir():
-            files = _in_folder(path, exams)
+            files = _in_folder(path)
         elif path.suffix == ".zip" and path.is_file():
-            files = _in_archive(path, exams)
+            files = _in_archive(path)
         else:
             continue
         student = path.stem if path.suffix == ".zip" and not path.is_dir() else path.name
@@ -69,6 +70,14 @@ def find(folder: Path, exams: Sequence[Exam]) -> list[Submission]:
     return list(found.values())
 
 
+def without_notebook(folder: Path, found: Sequence[Submission]) -> list[str]:
+    """Students from whom there is a folder or an archive, and no notebook of any exam in it."""
+    known = {each.student for each in found}
+    paths = [path for path in folder.iterdir() if path.is_dir() or path.suffix == ".zip"]
+    names = [printable(p.name if p.is_dir() else p.stem) for p in paths if p.name[0] != "."]
+    return sorted(set(names) - known)
+
+
 @dataclass(frozen=True)
 class _File:
     """A candidate: its path below the student, and its bytes or what is wrong with it."""
@@ -78,12 +87,11 @@ class _File:
     fault: str = ""
 
 
-def _in_folder(root: Path, exams: Sequence[Exam]) -> Iterator[_File]:
-    wanted = {exam.notebook for exam in exams}
+def _in_folder(root: Path) -> Iterator[_File]:
     for path in sorted(root.rglob("*")):
         if path.suffix == ".zip" and path.is_file() and not path.is_symlink():
-            yield from _in_archive(path, exams)
-        elif path.name in wanted:
+            yield from _in_archive(path)
+        elif path.suffix == NOTEBOOK and path.parent.name != CHECKPOINTS:
             below = PurePosixPath(path.relative_to(root).as_posix())
             yield _read(below, path)
 
@@ -102,16 +110,15 @@ def _read(below: PurePosixPath, path: Path) -> _File:
         return _File(below, b"", f"cannot be read: {error.strerror}")
 
 
-def _in_archive(path: Path, exams: Sequence[Exam]) -> Iterator[_File]:
+def _in_archive(path: Path) -> Iterator[_File]:
     """The notebooks in a zip archive. Its paths are only looked at, so none can lead outside."""
-    wanted = {exam.notebook for exam in exams}
     try:
         if path.stat().st_size > LARGEST_ARCHIVE:
             raise OSError(f"at most {LARGEST_ARCHIVE / 1e6:.0f} MB")
         with zipfile.ZipFile(path) as archive:
             for entry in archive.infolist():
                 below = PurePosixPath(entry.filename)
-                if below.name not in wanted:
+                if below.suffix != NOTEBOOK or below.parent.name == CHECKPOINTS:
                     continue
                 if stat.S_ISLNK(entry.external_attr >> 16):
                     yield _File(below, b"", "a symbolic link, not a notebook")
@@ -137,9 +144,20 @@ def _chosen(student: str, files: Iterator[_File], exams: Sequence[Exam]) -> Iter
     found = sorted(some, key=lambda file: (len(file.path.parts), str(file.path)))
     for exam in exams:
         own = [file for file in found if file.path.name == exam.notebook]
+        own = own or [file for file in found if _has_most_tests(file.notebook, exam)]
         broken = [file for file in found if file.fault and file.path.suffix == ".zip"]
         for file in (own or broken)[:1]:
             yield Submission(student, exam.assignment, file.notebook, file.fault)
+
+
+def _has_most_tests(notebook: bytes, exam: Exam) -> bool:
+    try:
+        cells = _code_cells(notebook)
+    except UsageError:
+        return False
+    names = {str(grading_of(cell).get("grade_id", "")) for cell in cells}
+    asked = [test.grade_id for test in exam.tests]
+    return 2 * sum(name in names for name in asked) > len(asked)
 
 
 @dataclass(frozen=True)
@@ -198,4 +216,5 @@ def _code_cells(notebook: bytes) -> list[dict[str, Any]]:
 
 def _language(metadata: dict[str, Any]) -> str:
     kernel = metadata.get("kernelspec", {}).get("language")
-    return str(kernel or metadata.get("language_info", {}).get("name") or "python").lower()
+    name = str(kernel or metadata.get("language_info", {}).get("name") or "python")
+    return printable(name[:40]).lower()

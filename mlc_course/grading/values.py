@@ -92,6 +92,8 @@ def difference(got: Value, expected: Value, *, tolerance: float) -> str | None:
     too, and NaN equals nothing. Floats may differ by ``tolerance``, relative to the expected one;
     those of an array, relative to its largest element.
     """
+    if isinstance(expected, np.generic):
+        expected = expected.item()  # as an answer's are, on their way here
     if isinstance(expected, np.ndarray):
         return _array_difference(got, expected, tolerance)
     if isinstance(expected, list | tuple):
@@ -105,8 +107,8 @@ def difference(got: Value, expected: Value, *, tolerance: float) -> str | None:
             return f"{_short(got)} has not the keys {', '.join(sorted(expected))}"
         items = ((k, difference(got[k], e, tolerance=tolerance)) for k, e in expected.items())
         return next((f"[{key!r}]: {text}" for key, text in items if text), None)
-    if isinstance(expected, float | np.floating) and type(got) in (int, float):
-        return None if _near(got, float(expected), tolerance) else _short(got)
+    if isinstance(expected, float) and type(got) in (int, float):
+        return None if _near(got, expected, tolerance) else _short(got)
     return None if type(got) is type(expected) and got == expected else _short(got)
 
 

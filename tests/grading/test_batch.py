@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from distributed import LocalCluster
 
 from mlc_course.errors import UsageError
 from mlc_course.grading import batch
@@ -149,10 +150,11 @@ def test_an_error_of_the_grader_is_no_mark(
     assert points(store) == {}
 
 
-def test_a_dask_cluster_grades(solutions: Path, store: Store, hand_in: HandIn) -> None:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=None
+def test_a_dask_cluster_grades(
+    solutions: Path, store: Store, hand_in: HandIn, tmp_path: Path
+) -> None:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path
     ) as cluster:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
         exams = exams_in(solutions)

@@ -252,7 +252,6 @@ def comparison(yours: list[float], baseline: list[float]) -> Comparison:
 def raced(monkeypatch: pytest.MonkeyPatch) -> Callable[[Comparison], None]:
     def set_to(found: Comparison) -> None:
         monkeypatch.setattr("mlc_course.grading.ratio.race", lambda *_: found)
-        monkeypatch.setattr("mlc_course.grading.ratio.check_possible", lambda *_: None)
 
     return set_to
 

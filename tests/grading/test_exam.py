@@ -16,7 +16,14 @@ import pytest
 from mlc_course.errors import UsageError
 from mlc_course.grading.answers import Called, Given, Name, Scheduled
 from mlc_course.grading.exam import Exam, parts, read_exam
-from mlc_course.grading.submission import LARGEST_BYTES, Examine, Run, find, plan
+from mlc_course.grading.submission import (
+    LARGEST_BYTES,
+    Examine,
+    Run,
+    find,
+    plan,
+    without_notebook,
+)
 
 
 def cell(source: str, **about: object) -> dict[str, Any]:
@@ -218,6 +225,16 @@ def test_of_two_notebooks_the_nearer_one_counts(folder: Path, exam: Exam) -> Non
     put(folder, "ann/old/07_twice.ipynb", b"old")
     put(folder, "ann/07_twice.ipynb", b"new")
     assert [each.notebook for each in find(folder, [exam])] == [b"new"]
+
+
+def test_a_renamed_notebook_is_known_by_its_cells(folder: Path, exam: Exam) -> None:
+    own = notebook(SETUP, ANSWER, TEST)
+    put(folder, "ann/07_twice (1).ipynb", own)
+    put(folder, "ann/.ipynb_checkpoints/07_twice.ipynb", b"old")
+    put(folder, "bob/holiday.ipynb", notebook(ANSWER))
+    found = find(folder, [exam])
+    assert [(each.student, each.notebook) for each in found] == [("ann", own)]
+    assert without_notebook(folder, found) == ["bob"]
 
 
 def test_links_are_not_followed(folder: Path, exam: Exam) -> None:

@@ -195,3 +195,10 @@ def test_validate_names_the_tests_that_fail_until_both_are_solved(course: Path) 
         "Success! Your notebook passes all the tests."
         in nbgrader(course, "validate", EXERCISE).stdout
     )
+
+
+def test_the_solution_can_be_given_out_after_the_deadline(course: Path) -> None:
+    done = nbgrader(course, "generate_solution", NAME)
+    assert done.returncode == 0, done.stderr
+    given = json.loads((course / f".grading/solution/{NAME}/{NAME}.ipynb").read_text())
+    assert "return numbers.sum()" in "".join(cell(given, "total")["source"])
