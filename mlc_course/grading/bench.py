@@ -16,6 +16,7 @@ from mlc_course.errors import UnmetCheck
 from mlc_course.grading import values
 from mlc_course.tensor_program.admit import admit
 from mlc_course.tensor_program.assembly import Assembly, assembly
+from mlc_course.tensor_program.cache import Cache, counter
 from mlc_course.tensor_program.ladder import Rung, scheduled, select
 from mlc_course.tensor_program.ladders import ladder
 from mlc_course.tensor_program.tvm_names import (
@@ -86,8 +87,13 @@ class Bench:
         return out
 
     def race(self, rung: str, inputs: list[Array]) -> None:
-        """Get ready to run the program, and a rung of its problem's ladder, on these inputs."""
+        """Get ready to run the program, and a rung of its problem's ladder, on these inputs.
+
+        Raises ``UsageError`` for a program whose loops depend on data: it could see that the result
+        of the last call still stands, and do nothing.
+        """
         problem = self.subject.problem
+        counter(self.subject.module, Cache())
         self._function(YOURS)
         first = Rung(NAIVE, "as it stands", lambda sch: None)
         chosen = first if rung == NAIVE else select(ladder(problem.name), [rung])[0]

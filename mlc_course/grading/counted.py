@@ -32,7 +32,8 @@ class InnerStride(_OnBench):
     kind: ClassVar[str] = "structure"
 
     def inspect(self, subject: Program) -> str:
-        found = [each for each in accesses(subject.module) if each.block == self.block]
+        names = (self.block, f"{self.block}_update")  # the second one after hoist_init
+        found = [each for each in accesses(subject.module) if each.block in names]
         if not found:
             known = sorted({each.block for each in accesses(subject.module)})
             raise UnmetCheck(

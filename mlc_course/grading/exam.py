@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mlc_course.errors import UsageError
-from mlc_course.grading.answers import Name
+from mlc_course.grading.answers import Name, Scheduled, Written
 from mlc_course.grading.check import RATIO, Demand, recording
 
 BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
@@ -123,15 +123,21 @@ def _test(about: dict[str, Any], source: str, namespace: _Answers, path: Path) -
             got=source[:80],
         )
     for demand in (*asked[False], *asked[True]):
-        _check_time_is_not_alone(demand, f"{path}: {about['grade_id']}")
+        _check_demand(demand, f"{path}: {about['grade_id']}")
     return Test(
         str(about["grade_id"]), float(about["points"]), tuple(asked[False]), tuple(asked[True])
     )
 
 
-def _check_time_is_not_alone(demand: Demand, where: str) -> None:
-    """Time alone decides no mark: beside a race stands something that can be counted."""
+def _check_demand(demand: Demand, where: str) -> None:
+    """No demand that a wrong program could meet, and none that time alone decides."""
     kinds = {check.kind for check in demand.checks}
+    if isinstance(demand.subject, Scheduled | Written) and "correctness" not in kinds:
+        raise UsageError(
+            f"{where}: a program is not asked to be right",
+            expected="computes() in every check of a program: a function may schedule each anew",
+            got=", ".join(sorted(kinds)),
+        )
     if RATIO in kinds and not kinds & {"structure", "counted"}:
         raise UsageError(
             f"{where}: a race stands alone",

@@ -78,11 +78,15 @@ def race(answer: Examined, rung: str, clock: Clock = time.perf_counter) -> Compa
 
 
 def _calls(answer: Examined, contestant: str, clock: Clock) -> int:
-    """How many calls make one reading long enough."""
-    answer.bench.repeat(contestant, 1)
-    start = clock()
-    answer.bench.repeat(contestant, 1)
-    return max(1, round(SHORTEST_S / max(clock() - start, 1e-6)))
+    """How many calls make one reading long enough: doubled until it is."""
+    calls, taken = 1, 0.0
+    answer.bench.repeat(contestant, calls)
+    while taken < SHORTEST_S:
+        start = clock()
+        answer.bench.repeat(contestant, calls)
+        taken = clock() - start
+        calls *= 1 if taken >= SHORTEST_S else 2
+    return calls
 
 
 def _per_call(timing: Timing, calls: int) -> Timing:

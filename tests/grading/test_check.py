@@ -282,6 +282,28 @@ def test_a_time_below_the_floor_is_impossible() -> None:
         check_possible(Examined(problem=SMALL), comparison([floor / 2], [1.0]), roofs)
 
 
+def test_a_program_that_sees_its_last_result_is_not_raced() -> None:
+    @T.prim_func(s_tir=True)
+    def lazy(a: T.Buffer((64,), "float32"), b: T.Buffer((64,), "float32")):
+        for i in range(64):
+            if T.Select(T.fabs(b[i] - a[i]) <= T.float32(0.0), 1, 0) == 0:  # NaN at first
+                b[i] = a[i]
+
+    copy = problem("copy", inputs={"a": (64,)}, result=("b", (64,)), exact=lambda a: a)
+    text = diagnosis(written(lazy, copy), computes(), faster(0.0))
+    assert "✔ computes copy" in text
+    assert "the addresses of this program depend on its data" in text
+
+
+def test_an_init_of_its_own_leaves_the_block_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    def apart(sch: Schedule) -> None:
+        along_rows(sch)
+        sch.decompose_reduction(sch.get_sblock("C"), sch.get_loops(sch.get_sblock("C"))[1])
+
+    check(scheduled(apart, SMALL), computes(), inner_stride("C"))
+    assert "along the inner loop n" in capsys.readouterr().out
+
+
 def test_there_is_no_race_for_a_wrong_program() -> None:
     text = diagnosis(scheduled(lambda sch: None, SMALL), inner_stride("C"), faster(1e9))
     assert "too slow" not in text

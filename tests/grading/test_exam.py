@@ -65,6 +65,14 @@ ALONE = cell(
 )
 
 
+ANY_PROGRAM = cell(
+    "check(scheduled(order, matmul(4, 5, 6)), inner_stride('C'))",
+    grade_id="t",
+    grade=True,
+    points=1,
+)
+
+
 def notebook(*cells: dict[str, Any], **metadata: Any) -> bytes:
     return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4}).encode()
 
@@ -112,6 +120,7 @@ def test_hidden_parts_are_those_between_the_marks() -> None:
         (notebook(SETUP, ANSWER), "has no graded cell"),
         (notebook(cell("1 + 1", grade_id="t", grade=True, points=1)), "asks nothing"),
         (notebook(SETUP, ALONE), "a race stands alone"),
+        (notebook(SETUP, ANY_PROGRAM), "a program is not asked to be right"),
     ],
 )
 def test_what_is_not_an_exam_is_refused(tmp_path: Path, content: bytes, complaint: str) -> None:

@@ -1,0 +1,1 @@
+"""An exam for the tests of the grader, and how submissions to it are made."""
