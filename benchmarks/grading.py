@@ -124,6 +124,10 @@ def main() -> int:
         marks = list(store.marks())
         store.close()
     assert not failed and len(marks) == arguments.count
+    for each in marks:
+        if "solved" in each.student and each.points < each.out_of:
+            lost = [str(f) for t in each.tests if t.points < t.out_of for f in t.findings]
+            print("LOST POINTS:", each.student, each.remarks, *lost, sep="\n")
     parts = dict(zip(("prepare", "grade", "race"), map(_minutes, times, times[1:]), strict=True))
     total = sum(parts.values())
     own = statistics.median(each.seconds for each in marks if "solved" in each.student)
