@@ -215,22 +215,11 @@ def run_races(
     tests = {test.grade_id: test for test in marks.tests}
     try:
         for each, demand in _raced(exam, marks.races):
-            test, found = tests[each.grade_id], _raced_twice(bench, each, demand, ratios)
+            test, found = tests[each.grade_id], _race(bench, each, demand, ratios)
             tests[each.grade_id] = replace(test, visible=(*test.visible, *found))
     finally:
         bench.stop()
     return replace(marks, tests=tuple(tests.values()), races=())
-
-
-def _raced_twice(
-    bench: RemoteBench, each: Race, demand: Demand, ratios: dict[tuple[str, int], float]
-) -> list[Finding]:
-    """A race that is lost is run once more, in a new process: memory may have lain badly."""
-    found = _race(bench, each, demand, ratios)
-    if earned(found):
-        return found
-    bench.stop()
-    return _race(bench, each, demand, ratios)
 
 
 def _race(

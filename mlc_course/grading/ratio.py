@@ -78,15 +78,22 @@ def race(answer: Examined, rung: str, clock: Clock = time.perf_counter) -> Compa
 
 
 def _calls(answer: Examined, contestant: str, clock: Clock) -> int:
-    """How many calls make one reading long enough: doubled until it is."""
-    calls, taken = 1, 0.0
+    """How many calls make one reading long enough: doubled until the best of three readings is.
+
+    One reading would not do: an interrupt during a single short call would make it look long, and
+    then the message to the bench would be most of what is timed.
+    """
+    calls = 1
     answer.bench.repeat(contestant, calls)
-    while taken < SHORTEST_S:
-        start = clock()
-        answer.bench.repeat(contestant, calls)
-        taken = clock() - start
-        calls *= 1 if taken >= SHORTEST_S else 2
+    while min(_reading(answer, contestant, calls, clock) for _ in range(3)) < SHORTEST_S:
+        calls *= 2
     return calls
+
+
+def _reading(answer: Examined, contestant: str, calls: int, clock: Clock) -> float:
+    start = clock()
+    answer.bench.repeat(contestant, calls)
+    return clock() - start
 
 
 def _per_call(timing: Timing, calls: int) -> Timing:

@@ -244,6 +244,12 @@ def test_a_race_is_a_ratio_of_times_for_one_call() -> None:
     assert found.timing.best_s == pytest.approx(0.0001)
 
 
+def test_an_interrupt_does_not_make_one_short_call_a_reading() -> None:
+    raced = answer({YOURS: lambda call: 0.005 if call == 2 else 0.0001, BASELINE: lambda _: 0.0002})
+    race(raced, "naive", clock=raced.bench)  # type: ignore[arg-type]
+    assert raced.bench.calls[YOURS] > 3 * 0.002 / 0.0001  # type: ignore[attr-defined]
+
+
 def comparison(yours: list[float], baseline: list[float]) -> Comparison:
     return Comparison(Timing(YOURS, tuple(yours)), Timing(BASELINE, tuple(baseline)))
 
