@@ -44,9 +44,13 @@ def test_no_cell_of_code_is_longer_than_a_reader_takes_in(path: Path) -> None:
     assert not long
 
 
-def test_the_start_page_links_every_lesson_and_nothing_else() -> None:
+def test_the_start_page_links_every_lesson_and_every_exercise_and_nothing_else() -> None:
     text = "\n".join(cell.source for cell in read(FOLDER / "index.ipynb").cells)
-    assert set(re.findall(r"\(([^)]+\.ipynb)\)", text)) == {path.name for path in LESSONS}
+    exercises = {
+        f"../exercises/{path.parent.name}/{path.name}" for path in SOLUTIONS.rglob("*.ipynb")
+    }
+    wanted = {path.name for path in LESSONS} | exercises
+    assert set(re.findall(r"\(([^)]+\.ipynb)\)", text)) == wanted
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
