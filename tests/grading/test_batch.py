@@ -198,7 +198,9 @@ def test_ctrl_c_keeps_what_is_graded_and_the_same_command_goes_on(
     folder = hand_in(**{f"s{i:02}": slow for i in range(8)})
     out = tmp_path / "marks.csv"
     run = command(folder, solutions, out) + ["--jobs", "1"]
-    process = subprocess.Popen(run, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        run, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_take_ctrl_c
+    )
     _wait_for_marks(tmp_path / "marks.sqlite")
     below = psutil.Process(process.pid).children(recursive=True)
     os.killpg(process.pid, signal.SIGINT)
@@ -218,6 +220,11 @@ def test_ctrl_c_keeps_what_is_graded_and_the_same_command_goes_on(
     assert len(after) == 8
     assert {name: after[name] for name in before} == before  # not graded again
     assert len(out.read_text().splitlines()) == 9
+
+
+def _take_ctrl_c() -> None:
+    """A shell's background jobs ignore Ctrl-C, and so would what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _wait_for_marks(path: Path) -> None:
