@@ -79,11 +79,12 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.unshare(0x10000000)
 os.makedirs("/tmp/here", exist_ok=True)
 for command in ("mount", "umount"):
-    for place in (b"/", b"/work", b"/home", b"/tmp"):
+    for place in (b"/", b"/srv", b"/home", b"/tmp"):
         libc.mount(place, b"/tmp/here", None, 4096 | 16384, None)
         libc.umount2(place, 2)
-for root in glob.glob("/proc/*/root") + glob.glob("/proc/*/cwd") + ["/tmp/here", "/proc/1/root/.."]:
-    for below in ("work", ".", "tests"):
+above = ["/tmp/here", os.path.join("/proc/1", "root", "..")]
+for root in glob.glob("/proc/*/root") + glob.glob("/proc/*/cwd") + above:
+    for below in (".", "tests"):
         try:
             os.listdir(os.path.join(root, below))
         except OSError:
