@@ -9,7 +9,8 @@ from pathlib import Path
 from common import Target, command_line, finish
 
 from mlc_course.machine import usable_cores
-from mlc_course.tensor_program import draw, record, table
+from mlc_course.tensor_program import record, table
+from mlc_course.tensor_program.draw.ladder import save_plot
 from mlc_course.tensor_program.ladder import Rung, climb
 from mlc_course.tensor_program.ladders import ladder
 from mlc_course.tensor_program.roofs import higher, measure_roofs
@@ -73,7 +74,7 @@ def main() -> int:
             path = arguments.recordings / f"matmul_exp_matmul_{name}.json"
             record.save(taken[title], path)
     figures = {"climbs": {title: without_programs(each) for title, each in taken.items()}}
-    return finish(arguments, figures, targets, lambda path: draw.save_plot(taken["1 thread"], path))
+    return finish(arguments, figures, targets, lambda path: save_plot(taken["1 thread"], path))
 
 
 if __name__ == "__main__":

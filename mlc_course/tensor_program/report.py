@@ -7,7 +7,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from mlc_course.background import interruptible, leave
-from mlc_course.tensor_program import draw, record, table
+from mlc_course.tensor_program import record, table
+from mlc_course.tensor_program.draw.ladder import save_plot
 from mlc_course.tensor_program.ladder import Climbed, climb, select
 from mlc_course.tensor_program.ladders import QUICK_SIZES
 from mlc_course.tensor_program.ladders import ladder as ladder_of
@@ -81,5 +82,5 @@ def _finish(taken: record.Record, json_path: Path | None, plot_path: Path | None
         record.save(taken, json_path)
         print(f"record: {json_path}")
     if plot_path:
-        draw.save_plot(taken, plot_path)
+        save_plot(taken, plot_path)
         print(f"picture: {plot_path}")

@@ -12,13 +12,13 @@ import traitlets
 from mlc_course.background import interruptible
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
-from mlc_course.tensor_program import draw
+from mlc_course.tensor_program.draw.ladder import ladder_svg
+from mlc_course.tensor_program.draw.side_by_side import side_by_side
 from mlc_course.tensor_program.ladder import Climbed, Rung, climb
 from mlc_course.tensor_program.ladders import QUICK_SIZES
 from mlc_course.tensor_program.ladders import ladder as ladder_of
 from mlc_course.tensor_program.record import Record, ladder_record, made_on, recorded
 from mlc_course.tensor_program.roofs import roofs
-from mlc_course.tensor_program.side_by_side import side_by_side
 from mlc_course.tensor_program.workload import Workload
 from mlc_course.tensor_program.workloads import make_workload
 from mlc_course.widgets import page
@@ -161,7 +161,7 @@ class LadderWidget(anywidget.AnyWidget):
         chosen = rungs[self.selected] if self.selected >= 0 else None
         self.names, self.count = [rung["name"] for rung in rungs], len(rungs)
         place = self.selected if chosen else None
-        self.svg = draw.ladder_svg(self.record, place, planned=self._planned)
+        self.svg = ladder_svg(self.record, place, planned=self._planned)
         self.name, self.reason = (chosen["name"], chosen["why"]) if chosen else ("", "")
         self.program = self._programs(rungs) if chosen else ""
 

@@ -14,7 +14,7 @@ from mlc_course.machine import usable_cores
 from mlc_course.measure import Comparison, compare
 from mlc_course.neighbours import busy_neighbours
 from mlc_course.tensor_program.contest import Contest, contest
-from mlc_course.tensor_program.draw_readings import readings_svg
+from mlc_course.tensor_program.draw.readings import readings_svg
 from mlc_course.tensor_program.picture import milliseconds
 from mlc_course.widgets import page
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from mlc_course.measure import Comparison, Timing
-from mlc_course.tensor_program.draw_readings import readings_svg
+from mlc_course.tensor_program.draw.readings import readings_svg
 
 COMPARISON = Comparison(Timing("ours", (0.002, 0.0021, 0.006)), Timing("NumPy", (0.003,) * 3))
 

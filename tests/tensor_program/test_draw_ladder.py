@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program import draw, picture
+from mlc_course.tensor_program import picture
+from mlc_course.tensor_program.draw import ladder as draw
 from mlc_course.tensor_program.record import Record, recorded
 
 

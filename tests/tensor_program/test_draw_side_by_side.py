@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mlc_course.tensor_program.side_by_side import (
+from mlc_course.tensor_program.draw.side_by_side import (
     Row,
     aligned_rows,
     program_lines,
