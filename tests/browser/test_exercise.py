@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from .conftest import ROOT, jupyterlab
-from .test_lesson import READY, SCREENSHOTS
+from .driving import READY, SCREENSHOTS
 
 NAME = "04_loop_reorder"
 # The source of the cell with this id, and then the cell run by JupyterLab's own command.

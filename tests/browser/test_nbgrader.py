@@ -12,7 +12,7 @@ from mlc_course.grading.gradebook import Entry, record_marks
 from mlc_course.grading.release import release, settings
 
 from .conftest import jupyterlab
-from .test_lesson import READY, SCREENSHOTS
+from .driving import READY, SCREENSHOTS
 
 SOLVED = f"solved/{NAME}.ipynb"
 MATHJAX = "https://cdnjs.cloudflare.com/ajax/libs/mathjax/"  # written in formgrader's template

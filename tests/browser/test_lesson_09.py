@@ -1,0 +1,55 @@
+"""Lesson 9 in a real JupyterLab: it runs, and its ladder can be climbed by hand and here."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from .driving import INTERRUPT, SCREENSHOTS, changes, open_notebook, run_all, strangers
+
+PACKING = "09_packing_and_the_micro_kernel.ipynb"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_lesson_09_runs_and_its_ladder_can_be_climbed_by_hand(page: Page, lab: str) -> None:
+    asked = strangers(page, lab)
+    open_notebook(page, lab, PACKING)
+    run_all(page)
+
+    chart = page.get_by_test_id("chart")
+    reason = page.get_by_test_id("reason")
+    expect(chart.locator("svg")).to_be_visible()
+    chart.scroll_into_view_if_needed()
+
+    changes(chart, lambda: chart.get_by_test_id("row-3").click())
+    expect(reason).to_contain_text("tile")
+    expect(chart.get_by_test_id("row-3")).to_have_attribute("aria-selected", "true")
+
+    changes(chart, lambda: chart.press("ArrowDown"))
+    expect(reason).to_contain_text("hoist-init")
+    expect(page.get_by_test_id("program").locator("td.new").first).to_be_visible()
+
+    changes(chart, lambda: page.get_by_test_id("threads-all").check())
+    expect(page.get_by_test_id("status")).to_contain_text("Recorded on")
+    expect(chart).to_contain_text("threads for NumPy")
+
+    page.screenshot(path=SCREENSHOTS / "lesson_09.png")
+    assert not asked, "the page asked other machines for something"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_rungs_appear_while_they_are_measured_and_an_interrupt_keeps_them(
+    page: Page, lab: str
+) -> None:
+    open_notebook(page, lab, PACKING)
+    run_all(page)
+    chart = page.get_by_test_id("chart")
+    chart.scroll_into_view_if_needed()
+    page.get_by_test_id("measure").click()
+    expect(page.get_by_test_id("reason")).to_contain_text("split-reduction")
+    page.evaluate(INTERRUPT)
+    expect(page.get_by_test_id("status")).to_contain_text("Stopped")
+    expect(page.get_by_test_id("source-here")).to_be_checked()
+    page.screenshot(path=SCREENSHOTS / "measured_here.png")
