@@ -23,7 +23,7 @@ VECTOR_REGISTERS = {"AVX-512": (512, 32), "AVX2": (256, 16), "NEON": (128, 32), 
 
 @dataclass(frozen=True)
 class Machine:
-    """Sizes are in bytes, and 0 where the operating system does not tell."""
+    """Sizes are in bytes; they and the ways of a set are 0 where the system does not tell."""
 
     cpu: str
     system: str
@@ -36,6 +36,9 @@ class Machine:
     l3_bytes: int
     line_bytes: int
     memory_bytes: int
+    l1d_ways: int = 0
+    l2_ways: int = 0
+    l3_ways: int = 0
 
     @property
     def lanes(self) -> int:
@@ -67,6 +70,9 @@ def describe() -> Machine:
         l3_bytes=caches.get("l3", 0),
         line_bytes=caches.get("line", 64),
         memory_bytes=psutil.virtual_memory().total,
+        l1d_ways=caches.get("l1d_ways", 0),
+        l2_ways=caches.get("l2_ways", 0),
+        l3_ways=caches.get("l3_ways", 0),
     )
 
 
@@ -111,7 +117,7 @@ def _sysctl(names: str) -> str:
 
 
 def _caches_linux(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str, int]:
-    """Bytes by name (l1d, l2, l3, line), from the kernel's description of the first core."""
+    """Sizes by name (l1d, l1d_ways, ... line), as the kernel describes the first core's caches."""
     sizes: dict[str, int] = {}
     for index in sorted(root.glob("index*")):
         try:
@@ -123,8 +129,17 @@ def _caches_linux(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
         except (OSError, ValueError):
             continue
         if kind != "Instruction":
-            sizes["l1d" if level == "1" else f"l{level}"], sizes["line"] = found
-    return sizes
+            name = "l1d" if level == "1" else f"l{level}"
+            sizes[name], sizes["line"] = found
+            sizes[f"{name}_ways"] = _ways(index)
+    return {name: size for name, size in sizes.items() if size}
+
+
+def _ways(index: Path) -> int:
+    """How many lines a set holds; 0 where the kernel does not say."""
+    path = index / "ways_of_associativity"
+    text = path.read_text().strip() if path.exists() else ""
+    return int(text) if text.isdecimal() else 0
 
 
 def _bytes(text: str) -> int:

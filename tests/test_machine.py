@@ -78,6 +78,16 @@ def test_caches_are_read_as_the_kernel_describes_them(tmp_path: Path) -> None:
     }
 
 
+def test_the_ways_of_a_set_are_read_where_the_kernel_tells_them(tmp_path: Path) -> None:
+    write_sysfs(tmp_path, SYSFS)
+    (tmp_path / "index0" / "ways_of_associativity").write_text("8\n")
+    (tmp_path / "index2" / "ways_of_associativity").write_text("unknown\n")
+    found = machine._caches_linux(tmp_path)
+    assert found["l1d_ways"] == 8
+    assert "l2_ways" not in found
+    assert "l3_ways" not in found
+
+
 def test_a_machine_without_a_third_cache_has_none(tmp_path: Path) -> None:
     found = machine._caches_linux(
         write_sysfs(tmp_path, {k: SYSFS[k] for k in ("index0", "index2")})

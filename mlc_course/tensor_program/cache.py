@@ -7,15 +7,16 @@ look-up in a table of tags, are a program that counts its misses. TVM compiles t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlc_course.errors import SizeError, UsageError
+from mlc_course.machine import Machine
+from mlc_course.tensor_program import addresses
 from mlc_course.tensor_program.tvm_names import (
     ALIGNMENT,
     IRModule,
@@ -40,7 +41,6 @@ from mlc_course.tensor_program.walk import (
     walk,
 )
 
-PAGE = 4096
 EMPTY = -1  # the tag of a place that holds no line
 
 
@@ -65,6 +65,27 @@ class Cache:
     @property
     def sets(self) -> int:
         return self.bytes // (self.ways * self.line)
+
+
+def levels(machine: Machine) -> tuple[Cache, ...]:
+    """The data caches of a machine, first to last, as one thread has them to itself.
+
+    Their sizes are the machine's. Where their sets are no power of two, there are fewer sets here
+    and more ways; eight ways where the system does not tell. The default cache, if it tells none.
+    """
+    line = machine.line_bytes
+    known = (
+        (machine.l1d_bytes, machine.l1d_ways),
+        (machine.l2_bytes, machine.l2_ways),
+        (machine.l3_bytes, machine.l3_ways),
+    )
+    return tuple(_cache(size, ways or 8, line) for size, ways in known if size) or (Cache(),)
+
+
+def _cache(size: int, ways: int, line: int) -> Cache:
+    sets = 1 << max(size // (ways * line), 1).bit_length() - 1
+    ways = max(size // (sets * line), 1)
+    return Cache(sets * ways * line, ways, line)
 
 
 @dataclass(frozen=True)
@@ -134,7 +155,7 @@ def counter(
     function = main_function(program).with_attr("global_symbol", "main")
     compact = main_function(compact_buffers(IRModule({"main": function})))
     steps = walk(compact)
-    base = _addresses([*compact.params, *_buffers(steps)], registers, start)
+    base = addresses.placed([*compact.params, *addresses.buffers(steps)], registers, start)
     return _Counter(base, levels).function(steps)
 
 
@@ -144,32 +165,6 @@ def _array(size: int, value: int) -> NDArray[np.int64]:
     skip = (-room.ctypes.data // 8) % (ALIGNMENT // 8)
     room[:] = value
     return room[skip : skip + size]
-
-
-def _buffers(steps: Sequence[Step]) -> Iterator[Var]:
-    for step in steps:
-        match step:
-            case Touch():
-                yield step.buffer
-            case Guard():
-                yield from _buffers((*step.then, *step.otherwise))
-            case Repeat():
-                yield from _buffers(step.body)
-
-
-def _addresses(buffers: Sequence[Var], registers: Sequence[str], start: int) -> dict[Var, int]:
-    """Where each buffer begins; those in registers have no address."""
-    base: dict[Var, int] = {}
-    for buffer in buffers:
-        if buffer not in base and buffer.ty.storage_scope not in registers:
-            base[buffer] = start
-            size = prod(int(extent) for extent in buffer.shape) * _bytes(buffer)
-            start += -(-size // PAGE) * PAGE
-    return base
-
-
-def _bytes(buffer: Var) -> int:
-    return (int(buffer.ty.dtype.dtype.bits) + 7) // 8
 
 
 def _long(value: int) -> Expr:
@@ -234,11 +229,9 @@ class _Counter:
         return []
 
     def touch(self, step: Touch) -> list[Any]:
-        element = _long(0)
-        for index, extent in zip(step.indices, step.buffer.shape, strict=True):
+        for index in step.indices:
             self.check_known(index)
-            element = element * int(extent) + tirx.Cast("int64", index)
-        return self.look_up(0, self.base[step.buffer] + element * _bytes(step.buffer))
+        return self.look_up(0, addresses.address(step, self.base))
 
     def look_up(self, level: int, address: Expr) -> list[Any]:
         """Find the line of an address and put it first in its set; where it is not, the next level.

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.machine import describe
-from mlc_course.tensor_program.cache import PAGE, Cache, Counts, count
+from mlc_course.tensor_program.addresses import PAGE
+from mlc_course.tensor_program.cache import Cache, Counts, count, levels
 from mlc_course.tensor_program.ladder import scheduled, select
 from mlc_course.tensor_program.ladders import ladder
 from mlc_course.tensor_program.tvm_names import PrimFunc, Schedule, T, cpu_target, tirx
@@ -233,3 +235,28 @@ def test_the_counts_are_what_cachegrind_finds_now(name: str, tmp_path: Path) -> 
 
     (counts,) = count(program, cache)
     assert counts.misses == pytest.approx(found(1) - found(0), rel=0.03)
+
+
+def test_the_levels_of_a_machine_have_its_sizes() -> None:
+    here = replace(
+        describe(),
+        l1d_bytes=48 << 10,
+        l1d_ways=12,
+        l2_bytes=1280 << 10,
+        l2_ways=0,
+        l3_bytes=36 << 20,
+        l3_ways=12,
+        line_bytes=64,
+    )
+    first, second, third = levels(here)
+    assert (first.bytes, first.ways, first.sets) == (48 << 10, 12, 64)
+    assert (second.bytes, second.ways) == (
+        1280 << 10,
+        10,
+    )  # from 2560 sets of 8
+    assert (third.bytes, third.ways) == (36 << 20, 18)
+
+
+def test_a_machine_that_tells_nothing_has_one_plain_cache() -> None:
+    here = replace(describe(), l1d_bytes=0, l2_bytes=0, l3_bytes=0)
+    assert levels(here) == (Cache(),)
