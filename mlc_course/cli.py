@@ -71,6 +71,12 @@ def add_ladder(subparsers: Subparsers) -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, under 20 seconds")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the record here")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it here (.png, .svg)")
+    parser.add_argument(
+        "--roofline",
+        type=Path,
+        metavar="FILE",
+        help="count the bytes of each rung (minutes, on full sizes), draw them under the roofs",
+    )
     parser.set_defaults(run=run_ladder)
 
 
@@ -99,6 +105,7 @@ def run_ladder(arguments: argparse.Namespace) -> int:
         quick=arguments.quick,
         json_path=arguments.json,
         plot_path=arguments.plot,
+        roofline_path=arguments.roofline,
     )
 
 

@@ -30,7 +30,9 @@ def test_a_quick_climb_prints_every_rung_and_writes_what_it_printed(
 ) -> None:
     paths = {suffix: tmp_path / f"new folder/ladder.{suffix}" for suffix in ("json", "png")}
     command = ["ladder", "softmax", "--sizes", "20,32"]
-    assert cli.main([*command, "--json", str(paths["json"]), "--plot", str(paths["png"])]) == 0
+    roofline = tmp_path / "roofline.svg"
+    command += ["--json", str(paths["json"]), "--plot", str(paths["png"])]
+    assert cli.main([*command, "--roofline", str(roofline)]) == 0
     record = json.loads(paths["json"].read_text())
     assert {"machine", "workload", "baseline", "rungs"} <= record.keys()
     assert record["baseline"]["name"] == "NumPy" and record["baseline"]["median_s"] > 0
@@ -38,8 +40,10 @@ def test_a_quick_climb_prints_every_rung_and_writes_what_it_printed(
     for rung in record["rungs"]:
         assert rung.keys() >= FIELDS
         assert rung["name"] in printed
+        assert all(fetched > 0 for fetched in rung["bytes_moved"])
     assert len(record["rungs"]) == 5
     assert paths["png"].read_bytes().startswith(b"\x89PNG")
+    assert "byte from memory" in roofline.read_text()
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,7 @@ def test_a_quick_climb_prints_every_rung_and_writes_what_it_printed(
         (["ladder", "softmax", "--threads", "0"], "threads"),
         (["ladder", "softmax", "--threads", "100000"], "threads"),
         (["ladder", "softmax", "--plot", "picture.doc"], "cannot write"),
+        (["ladder", "softmax", "--roofline", "picture.doc"], "cannot write"),
         (["ladder", "softmax", "--json", "/proc/nowhere/ladder.json"], "cannot write"),
         (["tune", "matmul", "--rpc", "somewhere"], "a fleet is an address and a key"),
         (["tune", "matmul", "--strategy", "luck"], "no strategy 'luck'"),

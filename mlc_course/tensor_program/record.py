@@ -56,6 +56,7 @@ def ladder_record(
         "roofs": {
             "gflops": roofs.gflops,
             "gbytes_per_s": roofs.gbytes_per_s,
+            "caches": list(roofs.caches),
             "seconds": roofs.seconds(workload.flops, workload.bytes),
         },
         "baseline": {
@@ -91,6 +92,12 @@ def made_on(record: Mapping[str, Any]) -> str:
     """The machine and date of a record, as a reader should see them beside every figure."""
     here = record["machine"]
     return f"{here['cpu']}, {here['cores']} cores, {here['isa']}, {record['date']}"
+
+
+def headline(record: Mapping[str, Any]) -> str:
+    """What was climbed: the workload and its sizes."""
+    work = record["workload"]
+    return f"{work['name']}: {', '.join(f'{k} = {v}' for k, v in work['sizes'].items())}"
 
 
 def check_writable(path: Path | None, suffixes: tuple[str, ...]) -> None:

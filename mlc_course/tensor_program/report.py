@@ -7,9 +7,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from mlc_course.background import interruptible, leave
-from mlc_course.tensor_program import record, table
+from mlc_course.tensor_program import record, roofline, table
 from mlc_course.tensor_program.draw.ladder import save_plot
-from mlc_course.tensor_program.ladder import Climbed, climb, select
+from mlc_course.tensor_program.draw.roofline import save_roofline
+from mlc_course.tensor_program.ladder import Climbed, Rung, climb, select
 from mlc_course.tensor_program.ladders import QUICK_SIZES
 from mlc_course.tensor_program.ladders import ladder as ladder_of
 from mlc_course.tensor_program.picture import milliseconds
@@ -30,6 +31,7 @@ def ladder(
     quick: bool = False,
     json_path: Path | None = None,
     plot_path: Path | None = None,
+    roofline_path: Path | None = None,
 ) -> int:
     """Climb, print, write. Ctrl-C ends the process with status 130, the rungs that are done kept.
 
@@ -38,8 +40,9 @@ def ladder(
     rungs = ladder_of(name)
     rungs = select(rungs, names) if names else rungs
     workload = make_workload(name, sizes or (QUICK_SIZES[name] if quick else ()))
-    for path in (json_path, plot_path):
-        record.check_writable(path, PICTURES if path is plot_path else (".json",))
+    record.check_writable(json_path, (".json",))
+    for path in (plot_path, roofline_path):
+        record.check_writable(path, PICTURES)
     climbed: list[Climbed] = []
     limits = roofs(threads, remeasure=True)
 
@@ -64,13 +67,33 @@ def ladder(
     if not stopped:
         limits = higher(limits, roofs(threads, remeasure=True))
         print(f"roofs, of before and after the higher: {limits}")
-    _finish(taken(), json_path, plot_path)
+    found = taken()
+    if roofline_path and not stopped:
+        found, stopped = _counted(found, rungs)
+    _finish(found, json_path, plot_path, roofline_path)
     if stopped:
         leave(INTERRUPTED)
     return 0
 
 
-def _finish(taken: record.Record, json_path: Path | None, plot_path: Path | None) -> None:
+def _counted(taken: record.Record, rungs: tuple[Rung, ...]) -> tuple[record.Record, bool]:
+    """The record with the bytes of its rungs, and whether Ctrl-C came before the last."""
+    with tqdm(total=len(rungs), desc="bytes", unit="rung", leave=False, disable=None) as bar:
+        try:
+            for more in interruptible(roofline.counted(taken, rungs)):
+                taken = more
+                bar.update()
+        except KeyboardInterrupt:
+            return taken, True
+    return taken, False
+
+
+def _finish(
+    taken: record.Record,
+    json_path: Path | None,
+    plot_path: Path | None,
+    roofline_path: Path | None,
+) -> None:
     if not taken["rungs"]:
         print("stopped before the first rung was measured; nothing is written")
         return
@@ -84,3 +107,6 @@ def _finish(taken: record.Record, json_path: Path | None, plot_path: Path | None
     if plot_path:
         save_plot(taken, plot_path)
         print(f"picture: {plot_path}")
+    if roofline_path and roofline.is_counted(taken):
+        save_roofline(taken, roofline_path)
+        print(f"roofline: {roofline_path}")

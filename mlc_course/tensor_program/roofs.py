@@ -1,13 +1,15 @@
 """The roofs of this machine: how fast can any program be here?
 
-The peak is measured with a kernel that does nothing but multiply-adds in registers, the bandwidth
-with one that does nothing but stream memory. Both are TensorIR, compiled by the same TVM as
+The peak is measured with a kernel that does nothing but multiply-adds in registers, the bandwidths
+with one that does nothing but stream arrays: far larger than the last cache for memory, and small
+enough to stay in it for each cache. Both are TensorIR, compiled by the same TVM as
 everything else. Source: S. Williams et al., Roofline, CACM 2009.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -19,14 +21,10 @@ from platformdirs import user_cache_path
 
 from mlc_course import machine
 from mlc_course.measure import limited_threads
-from mlc_course.tensor_program import steps
 from mlc_course.tensor_program.tvm_names import (
-    Schedule,
     T,
     compile_program,
     shared_tensor,
-    te,
-    tirx,
 )
 from mlc_course.tensor_program.workload import aligned
 
@@ -38,11 +36,16 @@ READINGS = 7
 
 @dataclass(frozen=True)
 class Roofs:
-    """What ``threads`` threads reached: 1e9 float32 operations, and 1e9 bytes, per second."""
+    """What ``threads`` threads reached: 1e9 float32 operations, and 1e9 bytes, per second.
+
+    ``gbytes_per_s`` is memory's; ``caches`` are those of the second cache, the third, and so on:
+    what each gives to the cache before it.
+    """
 
     threads: int
     gflops: float
     gbytes_per_s: float
+    caches: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.gflops:.0f} GFLOP/s, {self.gbytes_per_s:.1f} GB/s"
@@ -51,6 +54,12 @@ class Roofs:
         """No program with these counts can be faster than this."""
         return max(flops / self.gflops, bytes_moved / self.gbytes_per_s) / 1e9
 
+    @property
+    def sources(self) -> dict[str, float]:
+        """GB/s of what fills each cache, first to last: the next cache, in the end memory."""
+        nearer = {f"L{level}": speed for level, speed in enumerate(self.caches, start=2)}
+        return {**nearer, "memory": self.gbytes_per_s}
+
 
 def higher(first: Roofs, second: Roofs) -> Roofs:
     """Of two measurements the higher: a neighbour makes a roof too low, never too high."""
@@ -58,13 +67,19 @@ def higher(first: Roofs, second: Roofs) -> Roofs:
         first.threads,
         max(first.gflops, second.gflops),
         max(first.gbytes_per_s, second.gbytes_per_s),
+        tuple(map(max, first.caches, second.caches)),
     )
 
 
 def measure_roofs(threads: int = 1) -> Roofs:
-    """Measure both roofs now, about a second; the best of several readings each."""
+    """Measure the roofs now, about two seconds; the best of several readings each."""
+    here = machine.describe()
+    sizes = [size for size in (here.l1d_bytes, here.l2_bytes, here.l3_bytes) if size]
+    middles = (int((near * far) ** 0.5) for near, far in itertools.pairwise(sizes))
     with limited_threads(threads):
-        return Roofs(threads, _peak(threads), _bandwidth(threads))
+        caches = tuple(_bandwidth(threads, size) for size in middles)
+        memory = _bandwidth(threads, max(STREAM_BYTES, 4 * here.l3_bytes) // threads)
+        return Roofs(threads, _peak(threads), memory, caches)
 
 
 def roofs(threads: int = 1, *, remeasure: bool = False, cache: Path | None = None) -> Roofs:
@@ -85,8 +100,9 @@ def roofs(threads: int = 1, *, remeasure: bool = False, cache: Path | None = Non
 def _read(path: Path) -> dict[str, Roofs]:
     """What is kept; nothing, if there is nothing or it cannot be read."""
     try:
-        return {key: Roofs(**each) for key, each in json.loads(path.read_text()).items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        kept = json.loads(path.read_text()).items()
+        return {key: Roofs(**{**each, "caches": tuple(each["caches"])}) for key, each in kept}
+    except (OSError, ValueError, TypeError, AttributeError, KeyError):
         return {}
 
 
@@ -131,17 +147,27 @@ def _peak(threads: int) -> float:
     return flops / _best_seconds(lambda: run(factors, sums)) / 1e9
 
 
-def _bandwidth(threads: int) -> float:
-    """Triad: a = b + 0.5 c, 12 bytes an element (what a cache reads before it writes is extra)."""
-    size = max(STREAM_BYTES, 4 * machine.describe().l3_bytes) // 12 // 1024 * 1024
-    b, c = (te.placeholder((size,), name=name) for name in "bc")
-    half = tirx.const(0.5, "float32")
-    a = te.compute((size,), lambda i: b[i] + half * c[i], name="a")
-    sch = Schedule(te.create_prim_func([b, c, a]))
-    steps.split(sch, "a", "i", 1024)
-    steps.parallel(sch, "a", "i_0")
-    steps.split(sch, "a", "i_1", 16)
-    steps.vectorize(sch, "a", "i_1_1")
-    run = compile_program(sch, threads=threads)
-    arrays = [shared_tensor(aligned(np.ones(size))) for _ in range(3)]
-    return 12 * size / _best_seconds(lambda: run(*arrays)) / 1e9
+def _bandwidth(threads: int, bytes_each: int) -> float:
+    """x = x / 2 + y, again and again, in ``bytes_each`` bytes for each thread: 12 bytes an element.
+
+    Every line that is written was read before, so nothing is moved that is not counted.
+    """
+    lanes = 4 * machine.describe().lanes
+    rows = max(bytes_each // 8 // lanes, 1)
+    rounds = max(STREAM_BYTES // bytes_each, 1)
+
+    @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
+    def stream(  # type: ignore[no-untyped-def]
+        x: T.Buffer((threads, rows, lanes), "float32"),  # type: ignore[valid-type]
+        y: T.Buffer((threads, rows, lanes), "float32"),  # type: ignore[valid-type]
+    ):
+        T.func_attr({"tirx.noalias": True})
+        for t in T.parallel(threads):
+            for _, row in T.grid(rounds, rows):
+                for lane in T.vectorized(lanes):
+                    x[t, row, lane] = x[t, row, lane] * T.float32(0.5) + y[t, row, lane]
+
+    run = compile_program(stream, threads=threads)
+    x, y = (shared_tensor(aligned(np.ones((threads, rows, lanes)))) for _ in range(2))
+    moved = 12 * threads * rows * lanes * rounds
+    return moved / _best_seconds(lambda: run(x, y)) / 1e9

@@ -9,6 +9,8 @@ function render({ model, el }) {
   const threads = radios(model, "threads", "NumPy and ours on", [
     ["one", "one thread"], ["all", "all cores"],
   ]);
+  const view = element("select", { "aria-label": "what to show", "data-testid": "view" });
+  view.addEventListener("change", () => assign(model, "view", view.value));
   const course = element("select", { "aria-label": "what to measure", "data-testid": "course" });
   course.append(...model.get("courses").map((label) => element("option", {}, label)));
   course.addEventListener("change", () => assign(model, "course", course.value));
@@ -25,7 +27,7 @@ function render({ model, el }) {
     "aria-label": "The program before and after this rung",
   });
   el.append(
-    element("div", { class: "mlc-controls" }, source, threads, course, measure),
+    element("div", { class: "mlc-controls" }, source, threads, view, course, measure),
     statusLine(model), chart, reason, tickbox(model, "whole", "whole programs"), program,
   );
 
@@ -46,7 +48,8 @@ function render({ model, el }) {
   follow(model, ["svg"], () => {
     chart.innerHTML = model.get("svg");
     const names = model.get("names");
-    for (const row of chart.querySelectorAll('[id^="row-"]')) {
+    const rows = model.get("view") === "times" ? "row" : "rung"; // under a roof there are no rows
+    for (const row of chart.querySelectorAll(`[id^="${rows}-"]`)) {
       const place = Number(row.id.split("-")[1]);
       row.setAttribute("role", "option");
       row.setAttribute("aria-label", names[place]);
@@ -58,10 +61,15 @@ function render({ model, el }) {
     reason.replaceChildren(element("b", {}, model.get("name")), ` ${model.get("reason")}`);
   });
   follow(model, ["program"], () => { program.innerHTML = model.get("program"); });
+  follow(model, ["views", "view"], () => {
+    view.replaceChildren(...model.get("views").map((name) => element(
+      "option", { value: name }, name === "times" ? "times" : `roofline, bytes from ${name}`)));
+    view.value = model.get("view");
+  });
   follow(model, ["course"], () => { course.value = model.get("course"); });
   follow(model, ["busy", "measured"], () => {
     const busy = model.get("busy");
-    for (const control of [threads, course, measure, source]) control.disabled = busy;
+    for (const control of [threads, view, course, measure, source]) control.disabled = busy;
     source.querySelector('[value="here"]').disabled = !model.get("measured");
   });
 }

@@ -13,11 +13,13 @@ from mlc_course.background import interruptible
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
 from mlc_course.tensor_program.draw.ladder import ladder_svg
+from mlc_course.tensor_program.draw.roofline import record_svg
 from mlc_course.tensor_program.draw.side_by_side import side_by_side
 from mlc_course.tensor_program.ladder import Climbed, Rung, climb
 from mlc_course.tensor_program.ladders import QUICK_SIZES
 from mlc_course.tensor_program.ladders import ladder as ladder_of
 from mlc_course.tensor_program.record import Record, ladder_record, made_on, recorded
+from mlc_course.tensor_program.roofline import counted, is_counted, roofs_of
 from mlc_course.tensor_program.roofs import roofs
 from mlc_course.tensor_program.workload import Workload
 from mlc_course.tensor_program.workloads import make_workload
@@ -41,6 +43,7 @@ COURSES = {
     "full sizes, without the naive rung": Course("full", 1, 1.0),
     "full sizes": Course("full", 0, 1.0),
 }
+TIMES = "times"
 # Larger than the command line's --quick: the caches must not hold everything.
 SMALL_SIZES = {**QUICK_SIZES, "matmul_exp_matmul": (512, 1024, 512, 1536)}
 
@@ -50,8 +53,9 @@ class LadderWidget(anywidget.AnyWidget):
 
     ``rung`` is selected at first, the last one by default; ``selected`` is its place (-1: none).
     ``threads`` is "one" or "all", ``source`` is "recorded" or "here", ``course`` says what
-    ``measure`` climbs. Setting them changes ``svg``, ``name``, ``reason`` and ``program``. Raises
-    ``UsageError`` for values that it cannot show.
+    ``measure`` climbs. ``view`` is "times", or the level of memory ("L2", "L3", "memory") from
+    which bytes are counted for a roofline. Setting them changes ``svg``, ``name``, ``reason`` and
+    ``program``. Raises ``UsageError`` for values that it cannot show.
     """
 
     _esm = page.script("ladder")
@@ -62,7 +66,9 @@ class LadderWidget(anywidget.AnyWidget):
     source = traitlets.Unicode("recorded").tag(sync=True)
     course = traitlets.Unicode(next(iter(COURSES))).tag(sync=True)
     whole = traitlets.Bool(False).tag(sync=True)
+    view = traitlets.Unicode(TIMES).tag(sync=True)
 
+    views: Any = traitlets.List([TIMES]).tag(sync=True)
     courses = traitlets.List(list(COURSES)).tag(sync=True)
     names: Any = traitlets.List().tag(sync=True)
     count = traitlets.Int(0).tag(sync=True)
@@ -121,6 +127,10 @@ class LadderWidget(anywidget.AnyWidget):
     def _check_course(self, proposal: Any) -> str:
         return page.one_of("course", tuple(COURSES), proposal.value)
 
+    @traitlets.validate("view")
+    def _check_view(self, proposal: Any) -> str:
+        return page.one_of("view", tuple(self.views), proposal.value)
+
     @traitlets.validate("source")
     def _check_source(self, proposal: Any) -> str:
         if proposal.value == "here" and not self.measured:
@@ -143,6 +153,28 @@ class LadderWidget(anywidget.AnyWidget):
     def _change_rung(self, change: Any) -> None:
         self._draw()
 
+    @traitlets.observe("view")
+    def _change_view(self, change: Any) -> None:
+        if self.view != TIMES and self.record and not is_counted(self.record):
+            self._count()
+        self._draw()
+
+    def _count(self) -> None:
+        """Count the bytes of what was measured here; an interrupt goes back to the times."""
+        assert self.record is not None
+        self.busy = True
+        try:
+            for place, record in enumerate(interruptible(counted(self.record, self._rungs))):
+                self._records[self.source, self.threads] = record
+                done = f"{place + 1} of {len(record['rungs'])} rungs"
+                self.status = f"Counting bytes: {done}. Kernel > Interrupt Kernel stops here."
+            self._say_where_from()
+        except KeyboardInterrupt:
+            self.status = "Stopped before the bytes of every rung were counted."
+            self.view = TIMES
+        finally:
+            self.busy = False
+
     def _say_where_from(self) -> None:
         if self.record is None:
             self.status = "Nothing is recorded; press Measure here."
@@ -160,10 +192,15 @@ class LadderWidget(anywidget.AnyWidget):
         rungs = self.record["rungs"]
         chosen = rungs[self.selected] if self.selected >= 0 else None
         self.names, self.count = [rung["name"] for rung in rungs], len(rungs)
-        place = self.selected if chosen else None
-        self.svg = ladder_svg(self.record, place, planned=self._planned)
+        self.views = [TIMES, *roofs_of(self.record).sources]
+        self.svg = self._picture(self.record, self.selected if chosen else None)
         self.name, self.reason = (chosen["name"], chosen["why"]) if chosen else ("", "")
         self.program = self._programs(rungs) if chosen else ""
+
+    def _picture(self, record: Record, place: int | None) -> str:
+        if self.view == TIMES or not is_counted(record):
+            return ladder_svg(record, place, planned=self._planned)
+        return record_svg(record, self.view, place)
 
     def _programs(self, rungs: list[Record]) -> str:
         before, after = rungs[max(self.selected - 1, 0)], rungs[self.selected]

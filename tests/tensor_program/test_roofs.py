@@ -36,7 +36,13 @@ def test_no_program_is_faster_than_its_slower_half() -> None:
 
 
 def test_of_two_measurements_each_roof_is_the_higher_one() -> None:
-    assert higher(Roofs(2, 90.0, 30.0), Roofs(2, 100.0, 20.0)) == Roofs(2, 100.0, 30.0)
+    first, second = Roofs(2, 90.0, 30.0, (200.0, 80.0)), Roofs(2, 100.0, 20.0, (180.0, 90.0))
+    assert higher(first, second) == Roofs(2, 100.0, 30.0, (200.0, 90.0))
+
+
+def test_each_cache_is_filled_by_the_next_one_and_the_last_by_memory() -> None:
+    assert Roofs(1, 90.0, 30.0, (200.0, 80.0)).sources == {"L2": 200, "L3": 80, "memory": 30}
+    assert Roofs(1, 90.0, 30.0).sources == {"memory": 30}
 
 
 # --- the cache ------------------------------------------------------------------------------------
@@ -64,7 +70,8 @@ def test_each_number_of_threads_has_roofs_of_its_own(measured: list[int], tmp_pa
 
 def test_another_machine_s_roofs_are_kept_and_not_used(measured: list[int], tmp_path: Path) -> None:
     cache = tmp_path / "roofs.json"
-    other = {"another CPU | NEON | 1 of 8 threads": {"threads": 1, "gflops": 7, "gbytes_per_s": 8}}
+    figures = {"threads": 1, "gflops": 7, "gbytes_per_s": 8, "caches": [90]}
+    other = {"another CPU | NEON | 1 of 8 threads": figures}
     cache.write_text(json.dumps(other))
     assert roofs(cache=cache).gflops == 100.0
     kept = json.loads(cache.read_text())
@@ -109,7 +116,8 @@ def test_the_kernels_do_the_work_that_is_counted(
     lanes = machine.describe().lanes
     assert found.gflops * 1e9 == 2 * module.STEPS * module.CHAINS * lanes * threads
     assert found.gbytes_per_s * 1e9 >= 4 * machine.describe().l3_bytes - 12 * 1024
-    assert len(ran) == 2
+    assert all(speed > 0 for speed in found.caches)
+    assert len(ran) == 2 + len(found.caches)
 
 
 def test_the_peak_is_not_that_of_a_kernel_optimized_away() -> None:

@@ -83,6 +83,7 @@ def test_whole_programs_show_every_line(widget: LadderWidget) -> None:
         ("source", "elsewhere"),
         ("source", "here"),  # nothing is measured yet
         ("course", "enormous"),
+        ("view", "L9"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(widget: LadderWidget, trait: str, value: object) -> None:
@@ -140,6 +141,41 @@ def test_threads_that_were_not_measured_show_the_recording(widget: LadderWidget)
     widget.measure()
     widget.threads = "all"
     assert widget.source == "recorded"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> LadderWidget:
+    """A widget that has climbed the ladder of a small product."""
+    monkeypatch.setitem(module.SMALL_SIZES, "matmul", (16, 64, 64))
+    widget = LadderWidget("matmul", recordings={}, climb=climb, roofs=roofs)
+    widget.measure()
+    return widget
+
+
+def test_bytes_are_counted_when_the_roofline_is_asked_for(small: LadderWidget) -> None:
+    assert small.views == ["times", "memory"]
+    statuses: list[str] = []
+    small.observe(lambda change: statuses.append(change.new), "status")
+    small.view = "memory"
+    assert "byte from memory" in small.svg
+    assert sum("Counting bytes" in status for status in statuses) == small.count
+    assert small.status.startswith("Measured here")
+    before = small.svg
+    small.selected = 0
+    assert small.svg != before
+    small.view = "times"
+    assert "byte from memory" not in small.svg
+
+
+def test_an_interrupt_of_the_count_goes_back_to_the_times(small: LadderWidget) -> None:
+    def interrupt(change: Any) -> None:
+        if "2 of" in change.new:
+            raise KeyboardInterrupt
+
+    small.observe(interrupt, "status")
+    small.view = "memory"
+    assert (small.view, small.busy) == ("times", False)
+    assert small.status.startswith("Stopped")
 
 
 def test_a_message_of_the_page_measures(widget: LadderWidget) -> None:

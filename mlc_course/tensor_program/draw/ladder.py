@@ -29,7 +29,7 @@ from mlc_course.tensor_program.picture import (
     svg_text,
     times,
 )
-from mlc_course.tensor_program.record import Record, made_on
+from mlc_course.tensor_program.record import Record, headline, made_on
 
 ROW_IN, FRAME_IN = 0.34, 2.05
 
@@ -62,7 +62,7 @@ def ladder_figure(
         _line(axes, roof_s, f"measured roof\n{milliseconds(roof_s)}", ROOF, side="left")
         if numpy_s:
             _line(axes, numpy_s, f"NumPy\n{milliseconds(numpy_s)}", NUMPY, side="right")
-        axes.set_title(title(record), loc="left", pad=48, fontsize=14, fontweight="bold")
+        axes.set_title(headline(record), loc="left", pad=48, fontsize=14, fontweight="bold")
         figure.text(0.012, 0.12 / height, _foot(record), fontsize=10)
         figure.subplots_adjust(0.16, 1.1 / height, 0.985, 1 - 0.95 / height)
     return figure
@@ -80,12 +80,6 @@ def save_plot(record: Record, path: Path) -> None:
     """Write the picture of a record: PNG, SVG or PDF, by the ending of ``path``."""
     with mpl.rc_context(STYLE):
         ladder_figure(record).savefig(path, dpi=150, metadata=UNDATED.get(path.suffix))
-
-
-def title(record: Record) -> str:
-    """What was climbed."""
-    work = record["workload"]
-    return f"{work['name']}: {', '.join(f'{k} = {v}' for k, v in work['sizes'].items())}"
 
 
 def _foot(record: Record) -> str:
