@@ -9,28 +9,31 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tvm
 import tvm_ffi
 from numpy.typing import NDArray
-from tvm import IRModule, te, tirx
+from tvm import IRModule, libinfo, te, tirx
 from tvm.ir import Node, Op, PrimType
 from tvm.ir.expr import Call, StringImm, TensorLoad
 from tvm.ir.utils import derived_object
 from tvm.s_tir import SBlock, SBlockRealize, Schedule
 from tvm.s_tir import meta_schedule as meta_schedule
 from tvm.s_tir import transform as s_tir_transform
-from tvm.s_tir.schedule import LoopRV, SBlockRV
+from tvm.s_tir.schedule import LoopRV, SBlockRV, Trace
 from tvm.s_tir.schedule.schedule import ScheduleError
 from tvm.script import tirx as T
+from tvm.support import cc
 from tvm.support.popen_pool import PopenPoolExecutor
 from tvm.target import Target, codegen
 from tvm.tirx import PrimFunc
 from tvm.tirx.analysis import undefined_vars
 from tvm.tirx.buffer import BufferType
+from tvm_ffi import Array
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
@@ -41,6 +44,7 @@ os.environ["TVM_NUM_THREADS"] = str(usable_cores())
 os.environ["TVM_BIND_THREADS"] = "0"
 
 __all__ = [
+    "Array",
     "BufferType",
     "Call",
     "IRModule",
@@ -58,6 +62,7 @@ __all__ = [
     "StringImm",
     "T",
     "Target",
+    "Trace",
     "TensorLoad",
     "assembly_text",
     "compile_program",
@@ -66,10 +71,13 @@ __all__ = [
     "cpu_target",
     "derived_object",
     "dump_program",
+    "export_library",
     "host_cpu",
     "is_known_cpu",
+    "linker",
     "load_program",
     "meta_schedule",
+    "runtime_library",
     "same_structure",
     "shared_tensor",
     "te",
@@ -113,6 +121,29 @@ def compile_program(
     library = tvm.compile(module, target=cpu_target(threads, cpu))
     entry: Callable[..., None] = library["main"]
     return entry
+
+
+def linker() -> str | None:
+    """The C compiler of this machine, which TVM calls to link; None without one."""
+    found = cc.get_cc()
+    return str(found) if found else None
+
+
+def export_library(functions: Mapping[str, PrimFunc | Schedule], path: Path) -> None:
+    """Link TensorIR functions of these names, compiled for this machine, into a shared library.
+
+    Raises ``RuntimeError`` where the C compiler fails, and where there is none.
+    """
+    if linker() is None:
+        raise RuntimeError("no C compiler")
+    programs = {n: f.mod["main"] if isinstance(f, Schedule) else f for n, f in functions.items()}
+    named = {n: program.with_attr("global_symbol", n) for n, program in programs.items()}
+    tvm.compile(IRModule(named), target=cpu_target()).export_library(str(path))
+
+
+def runtime_library() -> Path:
+    """TVM's runtime, a shared library: what runs compiled functions, without the compiler."""
+    return Path(libinfo.find_libtvm_runtime())
 
 
 def compiled_module(program: IRModule, target: Target, _parameters: object) -> Any:

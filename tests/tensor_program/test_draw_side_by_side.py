@@ -3,6 +3,7 @@ from __future__ import annotations
 from mlc_course.tensor_program.draw.side_by_side import (
     Row,
     aligned_rows,
+    one_program,
     program_lines,
     side_by_side,
 )
@@ -46,3 +47,11 @@ def test_changes_are_marked_on_both_sides() -> None:
     table = side_by_side("one", "two")
     assert 'class="gone"' in table
     assert 'class="new"' in table
+
+
+def test_one_program_can_stand_alone() -> None:
+    table = one_program("# imports\na < b", title="<i>")
+    assert "a &lt; b" in table
+    assert "&lt;i&gt;" in table
+    assert "imports" not in table
+    assert 'class="new"' not in table

@@ -57,6 +57,16 @@ def side_by_side(
     )
 
 
+def one_program(program: str, *, title: str) -> str:
+    """HTML of a program that stands alone, in the form of ``side_by_side``."""
+    lines = "".join(f"<tr>{_cell(line, 'same')}</tr>" for line in program_lines(program))
+    return (
+        f"<style>{CSS}</style>"
+        f'<table class="mlc-diff"><thead><tr><th>{html.escape(title)}</th></tr></thead>'
+        f"<tbody>{lines}</tbody></table>"
+    )
+
+
 def program_lines(script: str) -> list[str]:
     """The lines of the function itself, without what TVM writes above every program."""
     lines = script.splitlines()
