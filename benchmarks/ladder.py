@@ -9,7 +9,7 @@ from pathlib import Path
 from common import Target, command_line, finish
 
 from mlc_course.machine import usable_cores
-from mlc_course.tensor_program import record, table
+from mlc_course.tensor_program import record, roofline, table
 from mlc_course.tensor_program.draw.ladder import save_plot
 from mlc_course.tensor_program.ladder import Rung, climb
 from mlc_course.tensor_program.ladders import ladder
@@ -70,9 +70,12 @@ def main() -> int:
         for which in CLIMBS
     ]
     if arguments.recordings:
+        *_, counted = roofline.counted(taken["1 thread"], ladder("matmul_exp_matmul"))
+        moved = {rung["name"]: {"bytes_moved": rung["bytes_moved"]} for rung in counted["rungs"]}
         for title, name in (("1 thread", "1_thread"), ("all threads", "all_threads")):
             path = arguments.recordings / f"matmul_exp_matmul_{name}.json"
-            record.save(taken[title], path)
+            rungs = [{**rung, **moved[rung["name"]]} for rung in taken[title]["rungs"]]
+            record.save({**taken[title], "rungs": rungs}, path)
     figures = {"climbs": {title: without_programs(each) for title, each in taken.items()}}
     return finish(arguments, figures, targets, lambda path: save_plot(taken["1 thread"], path))
 
