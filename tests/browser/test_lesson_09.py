@@ -17,8 +17,12 @@ def test_lesson_09_runs_and_its_ladder_can_be_climbed_by_hand(page: Page, lab: s
     open_notebook(page, lab, PACKING)
     run_all(page)
 
-    chart = page.get_by_test_id("chart")
-    reason = page.get_by_test_id("reason")
+    trace = page.locator(".mlc", has=page.get_by_test_id("stages"))
+    changes(trace.get_by_test_id("program"), lambda: trace.get_by_test_id("stage-3").click())
+
+    ladder = page.locator(".mlc", has=page.get_by_test_id("measure"))
+    chart = ladder.get_by_test_id("chart")
+    reason = ladder.get_by_test_id("reason")
     expect(chart.locator("svg")).to_be_visible()
     chart.scroll_into_view_if_needed()
 
@@ -28,13 +32,17 @@ def test_lesson_09_runs_and_its_ladder_can_be_climbed_by_hand(page: Page, lab: s
 
     changes(chart, lambda: chart.press("ArrowDown"))
     expect(reason).to_contain_text("hoist-init")
-    expect(page.get_by_test_id("program").locator("td.new").first).to_be_visible()
+    expect(ladder.get_by_test_id("program").locator("td.new").first).to_be_visible()
 
-    changes(chart, lambda: page.get_by_test_id("threads-all").check())
-    expect(page.get_by_test_id("status")).to_contain_text("Recorded on")
+    changes(chart, lambda: ladder.get_by_test_id("threads-all").check())
+    expect(ladder.get_by_test_id("status")).to_contain_text("Recorded on")
     expect(chart).to_contain_text("threads for NumPy")
-
     page.screenshot(path=SCREENSHOTS / "lesson_09.png")
+
+    changes(chart, lambda: ladder.get_by_test_id("view").select_option("L3"))
+    expect(chart).to_contain_text("operations for each byte from L3")
+    changes(chart, lambda: chart.press("ArrowDown"))
+    page.screenshot(path=SCREENSHOTS / "lesson_09_roofline.png")
     assert not asked, "the page asked other machines for something"
 
 
@@ -45,11 +53,11 @@ def test_rungs_appear_while_they_are_measured_and_an_interrupt_keeps_them(
 ) -> None:
     open_notebook(page, lab, PACKING)
     run_all(page)
-    chart = page.get_by_test_id("chart")
-    chart.scroll_into_view_if_needed()
-    page.get_by_test_id("measure").click()
-    expect(page.get_by_test_id("reason")).to_contain_text("split-reduction")
+    ladder = page.locator(".mlc", has=page.get_by_test_id("measure"))
+    ladder.get_by_test_id("chart").scroll_into_view_if_needed()
+    ladder.get_by_test_id("measure").click()
+    expect(ladder.get_by_test_id("reason")).to_contain_text("split-reduction")
     page.evaluate(INTERRUPT)
-    expect(page.get_by_test_id("status")).to_contain_text("Stopped")
-    expect(page.get_by_test_id("source-here")).to_be_checked()
+    expect(ladder.get_by_test_id("status")).to_contain_text("Stopped")
+    expect(ladder.get_by_test_id("source-here")).to_be_checked()
     page.screenshot(path=SCREENSHOTS / "measured_here.png")

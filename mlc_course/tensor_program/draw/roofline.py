@@ -125,12 +125,15 @@ def _roofs(axes: Axes, roofs: Roofs, bandwidths: Mapping[str, float], source: st
     left, right = axes.get_xlim()
     bottom = axes.get_ylim()[0]
     style: Any = {"color": ROOF, "linestyle": "--", "zorder": 2}
-    for name, bandwidth in bandwidths.items():
+    for place, (name, bandwidth) in enumerate(bandwidths.items()):
         ridge = roofs.gflops / bandwidth
         width = 2.5 if name == source else 1.2
         axes.plot([left, ridge], [left * bandwidth, roofs.gflops], linewidth=width, **style)
         start = max(left, bottom / bandwidth)
-        _say(axes, f"{name} {bandwidth:.3g} GB/s", start, start * bandwidth, ROOF, along=bandwidth)
+        # Lines may be close; their names stand apart, every second one below its line.
+        at = start * (ridge / start) ** (0.3 * place)
+        text = f"{name} {bandwidth:.3g} GB/s"
+        _say(axes, text, at, at * bandwidth, ROOF, slanted="below" if place % 2 else "above")
     first = min(roofs.gflops / bandwidth for bandwidth in bandwidths.values())
     axes.plot([first, right], [roofs.gflops] * 2, linewidth=2.5, **style)
     _say(axes, f"peak {roofs.gflops:.3g} GFLOP/s", right, roofs.gflops, ROOF, align="right")
@@ -144,21 +147,22 @@ def _say(
     colour: str,
     *,
     align: str = "left",
-    along: float | None = None,
+    slanted: str = "",
 ) -> None:
-    """Words above a line; ``along`` a bandwidth they lean as it does."""
-    slope: Any = {}
-    if along:
-        slope = {"rotation": 45, "rotation_mode": "anchor", "transform_rotates_text": True}
+    """Words above a level line; or above or below a bandwidth, leaning as it does."""
+    lean: Any = {}
+    if slanted:
+        lean = {"rotation": 45, "rotation_mode": "anchor", "transform_rotates_text": True}
+    shift = (16, -8) if slanted == "below" else (6 if align == "left" else -6, 5)
     axes.annotate(
         text,
         (x, y),
-        xytext=(6 if align == "left" else -6, 5),
+        xytext=shift,
         textcoords="offset points",
         ha=align,
         color=colour,
         fontweight="bold",
-        **slope,
+        **lean,
     )
 
 
