@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from mlc_course.tensor_program.ladder import Rung, scheduled, select
 from mlc_course.tensor_program.ladders import ladder
 from mlc_course.tensor_program.picture import milliseconds
 from mlc_course.tensor_program.tvm_names import Schedule, compile_program, shared_tensor
+from mlc_course.tensor_program.workload import Workload
 from mlc_course.tensor_program.workloads import make_workload
 
 
@@ -23,15 +25,20 @@ class Contest:
 
 
 def contest(
-    workload: str, sizes: tuple[int, ...] = (), rung: str | Rung | None = None, *, threads: int = 1
+    workload: str | Workload,
+    sizes: tuple[int, ...] = (),
+    rung: str | Rung | None = None,
+    *,
+    threads: int = 1,
 ) -> Contest:
     """The rung of this name (the ladder's last one by default), compiled and checked, and NumPy.
 
+    A workload of its own brings its sizes, and needs a rung where it has no ladder.
     Raises ``UsageError`` for an unknown workload or rung, ``WrongResult`` when the two disagree.
     """
-    problem = make_workload(workload, sizes)
+    problem = make_workload(workload, sizes) if isinstance(workload, str) else workload
     if not isinstance(rung, Rung):
-        rungs = ladder(workload)
+        rungs = ladder(problem.name)
         rung = select(rungs, [rung])[0] if rung else rungs[-1]
     inputs, ours, out = problem.inputs(), problem.output(), problem.output()
     run = compile_program(scheduled(problem, rung), threads=threads)
@@ -42,7 +49,7 @@ def contest(
 
 
 def race(
-    workload: str,
+    workload: str | Workload,
     programs: Mapping[str, Callable[[Schedule], None]],
     sizes: tuple[int, ...] = (),
     *,
@@ -60,6 +67,12 @@ def race(
     calls = {name: each.ours for name, each in contests.items()}
     numpy = next(iter(contests.values())).numpy
     return compare(calls, ("NumPy", numpy), threads=threads, budget_s=budget_s)
+
+
+def speedup(found: Mapping[str, Comparison], name: str, *, over: str) -> float:
+    """How many times as fast one contestant is as another of the same race: median over rounds."""
+    pairs = zip(found[over].timing.seconds, found[name].timing.seconds, strict=True)
+    return statistics.median(slow / fast for slow, fast in pairs)
 
 
 def standings(found: Mapping[str, Comparison]) -> str:

@@ -60,4 +60,7 @@ const statusLine = (model) => {
 const begin = (el) => {
   el.classList.add("mlc");
   el.dataset.lmSuppressShortcuts = "true";
+  el.addEventListener("keydown", (event) => {
+    if (event.key.startsWith("Arrow")) event.stopPropagation(); // sliders and radio buttons use them
+  });
 };

@@ -8,7 +8,7 @@ from mlc_course.errors import UsageError, WrongResult
 from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program import contest as contest_module
 from mlc_course.tensor_program import steps
-from mlc_course.tensor_program.contest import contest, race, standings
+from mlc_course.tensor_program.contest import contest, race, speedup, standings
 from mlc_course.tensor_program.tvm_names import Schedule
 from mlc_course.tensor_program.workloads import matmul
 
@@ -47,3 +47,16 @@ def test_standings_have_one_line_a_contestant() -> None:
     comparison = Comparison(Timing("a", (0.002, 0.002)), Timing("NumPy", (0.003, 0.003)))
     text = standings({"a": comparison, "b": comparison})
     assert text.count("1.50 x NumPy's speed [1.50 to 1.50]") == 2
+
+
+def test_one_contestant_over_another_is_compared_round_by_round() -> None:
+    numpy = Timing("NumPy", (1.0, 9.0, 2.0))
+    slow, fast = Timing("slow", (2.0, 8.0, 4.0)), Timing("fast", (1.0, 2.0, 1.0))
+    found = {"slow": Comparison(slow, numpy), "fast": Comparison(fast, numpy)}
+    assert speedup(found, "fast", over="slow") == 4
+    assert speedup(found, "slow", over="fast") == 0.25
+
+
+def test_a_workload_of_ones_own_can_race() -> None:
+    found = race(matmul(*SIZES), {"naive": lambda sch: None}, budget_s=0)
+    assert list(found) == ["naive"]
