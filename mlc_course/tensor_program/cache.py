@@ -128,8 +128,8 @@ def count(
     level has shorter lines than the one before.
     """
     levels = levels or (Cache(),)
-    tags = [_array(level.sets * level.ways, EMPTY) for level in levels]
-    counts = _array(2 * len(levels), 0)
+    tags = [int64_array(level.sets * level.ways, EMPTY) for level in levels]
+    counts = int64_array(2 * len(levels), 0)
     run = compile_program(counter(program, *levels, registers=registers, start=start))
     run(*map(shared_tensor, tags), shared_tensor(counts))
     return tuple(
@@ -156,10 +156,10 @@ def counter(
     compact = main_function(compact_buffers(IRModule({"main": function})))
     steps = walk(compact)
     base = addresses.placed([*compact.params, *addresses.buffers(steps)], registers, start)
-    return _Counter(base, levels).function(steps)
+    return Counter(base, levels).function(steps)
 
 
-def _array(size: int, value: int) -> NDArray[np.int64]:
+def int64_array(size: int, value: int) -> NDArray[np.int64]:
     """An aligned int64 array."""
     room = np.empty(size + ALIGNMENT // 8, np.int64)
     skip = (-room.ctypes.data // 8) % (ALIGNMENT // 8)
@@ -177,7 +177,7 @@ def _sequence(statements: Sequence[Any]) -> Any:
     return statements[0] if statements else tirx.Evaluate(0)
 
 
-class _Counter:
+class Counter:
     """Writes the counting program; ``unknown`` are the variables whose values are data."""
 
     def __init__(self, base: dict[Var, int], levels: Sequence[Cache]) -> None:

@@ -51,21 +51,30 @@ REDUCTION = 2  # IterVar.iter_type of a reduction
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """One element is read or written, by this block (``C_init`` for the init of block ``C``)."""
+    """One element is read or written, by this block (``C_init`` for the init of block ``C``).
+
+    ``value`` is what a write stores.
+    """
 
     block: str
     buffer: Var
     indices: tuple[Expr, ...]
     writes: bool
+    value: Expr | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """From here on ``var`` stands for ``value``; a block iterator should be in [0, extent)."""
+    """From here on ``var`` stands for ``value``; a block iterator should be in [0, extent).
+
+    Of an iterator, ``block`` names its block, and ``reduces`` says whether a reduction runs along.
+    """
 
     var: Var
     value: Expr
     extent: int | None = None
+    block: str = ""
+    reduces: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +176,8 @@ def _statement(stmt: Any, block: str) -> tuple[Step, ...]:
         case tirx.BufferStore():
             parts = (stmt.value, *stmt.indices)
             loads = (step for part in parts for step in reads(part, block))
-            return (*loads, Touch(block, stmt.buffer, tuple(stmt.indices), writes=True))
+            write = Touch(block, stmt.buffer, tuple(stmt.indices), writes=True, value=stmt.value)
+            return (*loads, write)
         case tirx.IfThenElse():
             sides = [_statement(s, block) if s else () for s in (stmt.then_case, stmt.else_case)]
             return (*reads(stmt.condition, block), Guard(stmt.condition, *sides))
@@ -203,7 +213,7 @@ def _block(stmt: Any) -> tuple[Step, ...]:
     if block.match_buffers:
         raise UsageError(f"block {name}: matched buffers are not followed")
     steps: list[Step] = [
-        Bound(each.var, value, int(each.dom.extent))
+        Bound(each.var, value, int(each.dom.extent), name, each.iter_type == REDUCTION)
         for each, value in zip(block.iter_vars, stmt.iter_values, strict=True)
     ]
     if block.init is not None:
