@@ -1,0 +1,268 @@
+"""The statement instances of a small program: what each iteration reads and writes, and when.
+
+A *statement* is one store with the loads of its value; an *instance* is one execution of it.
+Two instances, of one program or of two, are the same when they write the same element, read the
+same ones, and do the same arithmetic: loops and blocks may have other names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlc_course.errors import UsageError
+from mlc_course.tensor_program.legality.forms import evaluate, form_of, update_family
+from mlc_course.tensor_program.tvm_names import IRModule, PrimFunc, SBlockRealize, Schedule, tirx
+from mlc_course.tensor_program.walk import (
+    Bound,
+    Expr,
+    Guard,
+    Repeat,
+    Step,
+    Touch,
+    Var,
+    main_function,
+    walk,
+)
+
+MOST = 100_000  # instances that are looked at; one takes about 5 microseconds
+SMALLER = "make the program with small sizes, such as matmul(6, 5, 4)"
+NOT_READ = -1  # the element of a load that is not executed
+OUTSIDE = -2  # the element of an access that leaves its buffer
+
+Ints = NDArray[np.int64]
+Fact = tuple[Expr, bool]  # a condition, and whether it holds
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A store, with the loops around it.
+
+    ``strides[i]`` is by how many instances an iteration of ``loops[i]`` comes later.
+    """
+
+    write: Touch
+    reads: tuple[tuple[Touch, tuple[Fact, ...]], ...]
+    loops: tuple[Repeat, ...]
+    strides: tuple[int, ...]
+    start: int
+    facts: tuple[Fact, ...]
+    axes: tuple[Bound, ...]
+
+    @property
+    def block(self) -> str:
+        """Its block's name, ``C_init`` for the init of C; empty where there are bare loops."""
+        return "" if self.write.block == "root" else self.write.block
+
+
+@dataclass(frozen=True, eq=False)
+class Executed:
+    """The instances of one statement, one row each.
+
+    ``elements`` has a column for the store and one for each load: places in their flat buffers,
+    ``NOT_READ`` or ``OUTSIDE``. ``scalars`` are the integers that the value depends on, ``points``
+    the values of the loops, ``axes`` those of the block's iterators.
+    """
+
+    statement: Statement
+    form: str
+    times: Ints
+    points: Ints
+    elements: Ints
+    scalars: Ints
+    axes: Ints
+    values: Mapping[Var, Expr]
+
+    @property
+    def touches(self) -> tuple[Touch, ...]:
+        """The store and the loads, in the order of the columns."""
+        return (self.statement.write, *(read for read, _ in self.statement.reads))
+
+    @property
+    def tags(self) -> Ints:
+        """The axes of a block (of its init, the spatial ones), else the loops by name."""
+        axes, loops = self.statement.axes, self.statement.loops
+        if axes:
+            init = self.statement.block.endswith("_init")
+            return self.axes[:, [i for i, axis in enumerate(axes) if not (init and axis.reduces)]]
+        names = [str(loop.var.name) for loop in loops]
+        return self.points[:, sorted(range(len(names)), key=names.__getitem__)]
+
+    def indices(self, row: int, column: int) -> tuple[int, ...]:
+        """The indices of one access, also of one that leaves its buffer."""
+        loops = self.statement.loops
+        at = {loop.var: x for loop, x in zip(loops, self.points[row], strict=True)}
+        return tuple(int(evaluate(i, at, self.values)) for i in self.touches[column].indices)
+
+    def updates(self) -> tuple[str, NDArray[np.bool_]]:
+        """The family if this is ``x = x + ...``, and for which instances: x occurs only once."""
+        write = self.statement.write
+        family = update_family(write)
+        same = [read.buffer.same_as(write.buffer) for read in self.touches[1:]]
+        loads = self.elements[:, 1:][:, same]
+        once = (loads == self.elements[:, :1]).sum(axis=1) == 1
+        return family, once & bool(family)
+
+
+def executed(program: IRModule | PrimFunc | Schedule) -> list[Executed]:
+    """Every statement of a program with its instances.
+
+    Raises ``UsageError`` for programs that ``walk`` cannot follow, for more than ``MOST``
+    instances, where an index or a condition depends on data, and for buffers that each iteration
+    of a loop has for itself.
+    """
+    steps = walk(program)
+    if (size := _slots(steps)) > MOST:
+        raise UsageError(
+            "too many instances to look at",
+            expected=f"at most {MOST:,}",
+            got=f"{size:,}",
+            hint=SMALLER,
+        )
+    _check_buffers_are_shared(main_function(program).body, inside=False)
+    collector = _Collector()
+    collector.collect(steps, (), (), 0, ())
+    return [_execute(each, collector.values) for each in collector.statements]
+
+
+def _slots(steps: Sequence[Step]) -> int:
+    """How many instances fit into these steps, were all conditions true."""
+    total = 0
+    for step in steps:
+        match step:
+            case Touch():
+                total += step.writes
+            case Guard():
+                total += _slots(step.then) + _slots(step.otherwise)
+            case Repeat():
+                total += step.extent * _slots(step.body)
+    return total
+
+
+def _check_buffers_are_shared(stmt: Any, *, inside: bool) -> None:
+    found: Sequence[Any] = ()
+    match stmt:
+        case tirx.For():
+            _check_buffers_are_shared(stmt.body, inside=True)
+        case SBlockRealize():
+            found = stmt.block.alloc_buffers
+            _check_buffers_are_shared(stmt.block.body, inside=inside)
+        case tirx.SeqStmt():
+            for each in stmt.seq:
+                _check_buffers_are_shared(each, inside=inside)
+        case tirx.AllocBuffer():
+            found = [stmt.buffer]
+    if inside and found:
+        raise UsageError(
+            f"buffer {found[0].name} is made inside a loop",
+            expected="buffers that all iterations share",
+            got="one for each iteration",
+        )
+
+
+class _Collector:
+    """Statements in program order; ``values`` is what each variable but a loop's stands for."""
+
+    def __init__(self) -> None:
+        self.statements: list[Statement] = []
+        self.values: dict[Var, Expr] = {}
+
+    def collect(
+        self,
+        steps: Sequence[Step],
+        loops: tuple[Repeat, ...],
+        facts: tuple[Fact, ...],
+        start: int,
+        axes: tuple[Bound, ...],
+    ) -> int:
+        """The slot after these steps, which begin at slot ``start``."""
+        reads: list[tuple[Touch, tuple[Fact, ...]]] = []
+        for step in steps:
+            match step:
+                case Touch(writes=False):
+                    reads.append((step, ()))
+                case Touch():
+                    strides = tuple(_slots(loop.body) for loop in loops)
+                    own = tuple(a for a in axes if step.block in (a.block, f"{a.block}_init"))
+                    self.statements.append(
+                        Statement(step, tuple(reads), loops, strides, start, facts, own)
+                    )
+                    reads, start = [], start + 1
+                case Bound():
+                    self.values[step.var] = step.value
+                    axes = (*axes, step) if step.extent is not None else axes
+                case Guard() if not _slots((step,)):
+                    reads += _lazy(step, ())
+                case Guard():
+                    for side, holds in ((step.then, True), (step.otherwise, False)):
+                        known = (*facts, (step.condition, holds))
+                        start = self.collect(side, loops, known, start, axes)
+                case Repeat():
+                    # Inside, slots are counted from the loop's first iteration.
+                    self.collect(step.body, (*loops, step), facts, start, axes)
+                    start += _slots((step,))
+        return start
+
+
+def _lazy(guard: Guard, facts: tuple[Fact, ...]) -> Iterator[tuple[Touch, tuple[Fact, ...]]]:
+    """The loads inside an ``if_then_else``, each with the conditions under which it happens."""
+    for side, holds in ((guard.then, True), (guard.otherwise, False)):
+        known = (*facts, (guard.condition, holds))
+        for step in side:
+            if isinstance(step, Touch):
+                yield step, known
+            elif isinstance(step, Guard):
+                yield from _lazy(step, known)
+
+
+def _execute(statement: Statement, values: Mapping[Var, Expr]) -> Executed:
+    shape = [loop.extent for loop in statement.loops]
+    flat = np.arange(prod(shape), dtype=np.int64)
+    steps = np.array(np.unravel_index(flat, shape) if shape else np.empty((0, flat.size)), np.int64)
+    points = steps + np.array([[loop.start] for loop in statement.loops], np.int64).reshape(-1, 1)
+    at = {loop.var: points[i] for i, loop in enumerate(statement.loops)}
+
+    def value(expr: Expr) -> Ints:
+        return np.broadcast_to(evaluate(expr, at, values), flat.shape).astype(np.int64)
+
+    def holds(facts: Sequence[Fact]) -> NDArray[np.bool_]:
+        all_hold = np.ones(flat.shape, np.bool_)
+        for condition, wanted in facts:
+            all_hold &= value(condition).astype(np.bool_) == wanted
+        return all_hold
+
+    def element(touch: Touch) -> Ints:
+        extents = [int(extent) for extent in touch.buffer.shape]
+        indices = [value(index) for index in touch.indices]
+        found = np.zeros(flat.shape, np.int64)
+        for index, extent in zip(indices, extents, strict=True):
+            found = found * extent + index
+        for index, extent in zip(indices, extents, strict=True):
+            found[(index < 0) | (index >= extent)] = OUTSIDE
+        return found
+
+    columns = [element(statement.write)]
+    columns += [np.where(holds(facts), element(read), NOT_READ) for read, facts in statement.reads]
+    scalars: list[Expr] = []
+    form = form_of(statement.write.value, scalars)
+    run = holds(statement.facts)
+    times = statement.start + np.array(statement.strides, np.int64) @ steps
+
+    def table(rows: Sequence[Ints]) -> Ints:
+        return np.array(rows, np.int64).reshape(len(rows), flat.size).T[run]
+
+    return Executed(
+        statement,
+        form,
+        times=times[run],
+        points=table(list(points)),
+        elements=table(columns),
+        scalars=table([value(each) for each in scalars]),
+        axes=table([value(axis.var) for axis in statement.axes]),
+        values=values,
+    )
