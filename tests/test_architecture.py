@@ -48,6 +48,8 @@ READING_ORDER = (
     "tensor_program.legality.matching",
     "tensor_program.legality",
     "tensor_program.legality.unchecked",
+    "tensor_program.orders",
+    "tensor_program.visits",
     "tensor_program.addresses",
     "tensor_program.tasks",
     "tensor_program.shared_lines",
