@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from mlc_course.errors import UsageError
 from mlc_course.measure import Call, Comparison, compare
 from mlc_course.tensor_program.ladder import Rung, scheduled, select
 from mlc_course.tensor_program.ladders import ladder
@@ -70,7 +71,13 @@ def race(
 
 
 def speedup(found: Mapping[str, Comparison], name: str, *, over: str) -> float:
-    """How many times as fast one contestant is as another of the same race: median over rounds."""
+    """How many times as fast one contestant is as another of the same race: median over rounds.
+
+    Raises ``UsageError`` for a name that did not race.
+    """
+    for each in (name, over):
+        if each not in found:
+            raise UsageError("it did not race", expected=" | ".join(found), got=each)
     pairs = zip(found[over].timing.seconds, found[name].timing.seconds, strict=True)
     return statistics.median(slow / fast for slow, fast in pairs)
 

@@ -55,6 +55,8 @@ def test_one_contestant_over_another_is_compared_round_by_round() -> None:
     found = {"slow": Comparison(slow, numpy), "fast": Comparison(fast, numpy)}
     assert speedup(found, "fast", over="slow") == 4
     assert speedup(found, "slow", over="fast") == 0.25
+    with pytest.raises(UsageError, match="did not race"):
+        speedup(found, "fast", over="NumPy")
 
 
 def test_a_workload_of_ones_own_can_race() -> None:
