@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from typing import Any
+
+from IPython.core.getipython import get_ipython
 
 from mlc_course.errors import CourseError, UsageError
 
@@ -28,11 +33,50 @@ def with_static_form(bundle: MimeBundle | None, html: str) -> MimeBundle:
 
 def measure_when_asked(widget: Any, content: object) -> None:
     """Answer a widget's button: measure, and show an error of ours as the widget's status."""
-    if content == {"task": "measure"} and not widget.busy:
+
+    def measure() -> None:
         try:
-            widget.measure()
+            with can_be_interrupted():
+                widget.measure()
         except CourseError as error:
             widget.status = f"{type(error).__name__}: {error}"
+
+    if content == {"task": "measure"} and not widget.busy:
+        on_main_thread(measure)
+
+
+def on_main_thread(act: Callable[[], None]) -> None:
+    """Run ``act`` where an interrupt reaches it: now, or as soon as the main thread is free.
+
+    From the second message of a widget on, JupyterLab has its messages handled in a thread of their
+    own (a subshell of the kernel), and Python raises ``KeyboardInterrupt`` in the main thread only.
+    """
+    kernel = getattr(get_ipython(), "kernel", None)
+    if kernel is None or threading.current_thread() is threading.main_thread():
+        act()
+        return
+
+    def act_and_stay() -> None:
+        with contextlib.suppress(KeyboardInterrupt):  # it would end the kernel
+            act()
+
+    kernel.io_loop.add_callback(act_and_stay)
+
+
+@contextlib.contextmanager
+def can_be_interrupted() -> Iterator[None]:
+    """Let Interrupt Kernel raise ``KeyboardInterrupt`` inside the ``with``.
+
+    ipykernel does so by itself only while it handles a message in the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def one_of(trait: str, known: Sequence[str], got: object) -> str:
