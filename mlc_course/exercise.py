@@ -8,7 +8,7 @@ from mlc_course.grading.answers import called, given, scheduled, written
 from mlc_course.grading.bench import Program
 from mlc_course.grading.check import check
 from mlc_course.grading.correctness import agrees, computes, equals, returns
-from mlc_course.grading.counted import inner_stride, lanes, misses, spills
+from mlc_course.grading.counted import axis_kinds, inner_stride, lanes, misses, spills
 from mlc_course.grading.prediction import breaks, holds, one_of, predicts
 from mlc_course.grading.problems import problem
 from mlc_course.grading.ratio import faster
@@ -17,6 +17,7 @@ __all__ = [
     "Program",
     "UnmetCheck",
     "agrees",
+    "axis_kinds",
     "breaks",
     "called",
     "check",

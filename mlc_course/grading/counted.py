@@ -1,15 +1,21 @@
-"""Checks of what can be counted: strides, cache misses, instructions. The same on every run."""
+"""Checks of what can be counted: axes, strides, cache misses, instructions.
+
+They are the same on every run.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from mlc_course.errors import UnmetCheck
+from mlc_course.errors import UnmetCheck, UsageError
 from mlc_course.grading.bench import Program
 from mlc_course.grading.examined import Examined
+from mlc_course.tensor_program import names
 from mlc_course.tensor_program.accesses import accesses
 from mlc_course.tensor_program.cache import Cache, count
+from mlc_course.tensor_program.tvm_names import Schedule
+from mlc_course.tensor_program.walk import REDUCTION
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,40 @@ class InnerStride(_OnBench):
                 )
         name = found[0].loops[-1].name if found[0].loops else "(none)"
         return f"along the inner loop {name} every address moves by {self.at_most} element or less"
+
+
+@dataclass(frozen=True)
+class AxisKinds(_OnBench):
+    """A block declares axes of these kinds, in any order: ``SSR``."""
+
+    block: str
+    kinds: str
+    kind: ClassVar[str] = "structure"
+
+    def inspect(self, subject: Program) -> str:
+        sch = Schedule(subject.module)
+        known = names.blocks(sch)
+        name = self.block if self.block in known else f"{self.block}_update"
+        if name not in known:
+            raise UnmetCheck(
+                f"no block {self.block!r}",
+                expected=f'with T.sblock("{self.block}"): ...',
+                got=", ".join(known) or "loops alone",
+                hint="keep the block that the exercise names",
+            )
+        kinds = "".join(map(_letter, sch.get(sch.get_sblock(name)).iter_vars))
+        if sorted(kinds) != sorted(self.kinds):
+            raise UnmetCheck(
+                f"the axes of block {self.block} have other kinds",
+                expected="S for each axis that indexes what it writes, R for one that it sums over",
+                got=kinds or "no axis",
+                hint="move one axis and hold the others: is another element written, or the same?",
+            )
+        return f"the axes of block {self.block} are {kinds}"
+
+
+def _letter(axis: Any) -> str:
+    return {0: "S", REDUCTION: "R"}.get(int(axis.iter_type), "?")
 
 
 @dataclass(frozen=True)
@@ -121,6 +161,16 @@ class Spills(_OnBench):
 def inner_stride(block: str, at_most: int = 1) -> InnerStride:
     """Along the innermost loop of ``block``, every address moves by this much or less."""
     return InnerStride(block, at_most)
+
+
+def axis_kinds(block: str, kinds: str) -> AxisKinds:
+    """The axes of ``block`` are spatial (S) and reduction (R) axes, as many of each as in "SSR".
+
+    Raises ``UsageError`` for other letters.
+    """
+    if not kinds or set(kinds) - {"S", "R"}:
+        raise UsageError("axis_kinds: not kinds of axes", expected="letters S and R", got=kinds)
+    return AxisKinds(block, kinds)
 
 
 def misses(at_most: int, cache: Cache | None = None) -> Misses:

@@ -95,13 +95,13 @@ for j in range(16):
 
 def kinds(**changed: object) -> str:
     right = {"column_max": "RS", "outer": "SS", "matmul": "RSS", "depthwise": "SSR"}
-    return f"axis_kinds = {right | changed}"
+    return f"letters = {right | changed}"
 
 
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ("axis_kinds = ['RS', 'SS', 'RSS', 'SSR']", "not an answer to every part"),
+        ("letters = ['RS', 'SS', 'RSS', 'SSR']", "not an answer to every part"),
         (kinds(scan="SS"), "not an answer to every part"),
         (kinds(outer="ss"), "not one of the choices"),
         (kinds(outer=["S", "S"]), "not one of the choices"),
@@ -230,4 +230,4 @@ def test_the_right_kinds_are_those_of_the_printed_programs(
         (target,) = re.findall(r"\w\[(.*?)\] = ", text)
         written = target.split(", ")
         found[name] = "".join("S" if axis in written else "R" for axis in axes.split(", "))
-    assert found == answer["axis_kinds"]
+    assert found == answer["letters"]

@@ -11,9 +11,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from mlc_course.errors import TooNoisy, UnmetCheck
+from mlc_course.errors import TooNoisy, UnmetCheck, UsageError
 from mlc_course.exercise import (
     agrees,
+    axis_kinds,
     breaks,
     called,
     check,
@@ -39,7 +40,7 @@ from mlc_course.grading.ratio import Faster, check_possible, race
 from mlc_course.machine import describe
 from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program.roofs import Roofs
-from mlc_course.tensor_program.steps import reorder, split, vectorize
+from mlc_course.tensor_program.steps import hoist_init, reorder, split, vectorize
 from mlc_course.tensor_program.tvm_names import PrimFunc, Schedule, T
 from mlc_course.tensor_program.workloads import matmul
 
@@ -85,6 +86,8 @@ def test_every_check_is_told_not_only_the_first_that_fails() -> None:
         (scheduled(lambda sch: reorder(sch, "C", "m", "q"), SMALL), [computes()], "no loop 'q'"),
         (scheduled(lambda sch: 1 / 0, SMALL), [computes()], "ZeroDivisionError"),
         (scheduled(along_rows, SMALL), [inner_stride("D")], "a block named D"),
+        (scheduled(along_rows, SMALL), [axis_kinds("C", "SS")], "got       SSR"),
+        (scheduled(along_rows, SMALL), [axis_kinds("D", "SSR")], "no block 'D'"),
         (scheduled(along_rows, SMALL), [lanes(999)], "float32 in each instruction"),
         (written(along_rows, SMALL), [computes()], "a TensorIR function (@T.prim_func)"),
         (called(3), [returns(result=1)], "expected  a function"),
@@ -103,6 +106,20 @@ def test_every_check_is_told_not_only_the_first_that_fails() -> None:
 )  # fmt: skip
 def test_a_wrong_answer_is_told_why(subject: Any, checks: list[Any], words: str) -> None:
     assert words in diagnosis(subject, *checks)
+
+
+def test_kinds_of_axes_count_in_any_order_and_after_the_init_is_hoisted() -> None:
+    def hoisted(sch: Any) -> None:
+        along_rows(sch)
+        hoist_init(sch, "C", "k")
+
+    check(scheduled(hoisted, SMALL), axis_kinds("C", "RSS"), computes())
+
+
+@pytest.mark.parametrize("kinds", ["", "SSX", "ssr"])
+def test_kinds_that_are_none_are_refused(kinds: str) -> None:
+    with pytest.raises(UsageError, match="not kinds of axes"):
+        axis_kinds("C", kinds)
 
 
 def test_an_unwritten_function_is_no_answer_yet() -> None:
