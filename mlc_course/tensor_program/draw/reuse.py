@@ -101,7 +101,7 @@ def _misses(axes: Axes, found: Reuse, columns: int) -> None:
         f"first uses: {found.lines:,}",
         (1, found.lines),
         xycoords=("axes fraction", "data"),
-        xytext=(-4, 4),
+        xytext=(-4, 9),  # above the dots of the curve
         textcoords="offset points",
         ha="right",
         bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1},

@@ -5,6 +5,7 @@ Ours are blue dots, NumPy a line (its bytes cannot be counted), the roofs green 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from mlc_course.tensor_program.picture import (
     INK,
     NUMPY,
     OURS,
+    PAPER,
     ROOF,
     STYLE,
     UNDATED,
@@ -60,6 +62,7 @@ def roofline_figure(
         height = max(5.2, 1.6 + LABEL_IN * len(programs))
         figure = Figure(figsize=(WIDTH_IN, height))
         axes = figure.add_subplot()
+        figure.subplots_adjust(0.09, (1.0 if foot else 0.72) / height, 0.78, 1 - 0.5 / height)
         _axes(axes, programs, roofs, bandwidths, source)
         _roofs(axes, roofs, bandwidths, source)
         if numpy_gflops:
@@ -68,7 +71,6 @@ def roofline_figure(
         _points(axes, programs, selected)
         axes.set_title(heading, loc="left", fontsize=14, fontweight="bold", pad=14)
         figure.text(0.012, 0.12 / height, foot, fontsize=10)
-        figure.subplots_adjust(0.09, (1.0 if foot else 0.72) / height, 0.78, 1 - 0.5 / height)
     return figure
 
 
@@ -110,7 +112,7 @@ def _axes(
     source: str,
 ) -> None:
     ridges = [roofs.gflops / bandwidth for bandwidth in bandwidths.values()]
-    across = [*(point.intensity for point in programs), *ridges]
+    across = [*(point.intensity for point in programs), *ridges, min(ridges) / 5]
     up = [*(point.gflops for point in programs), roofs.gflops]
     axes.set(xscale="log", yscale="log")
     axes.set_xlim(min(across) / 3, max(across) * 3)
@@ -131,7 +133,7 @@ def _roofs(axes: Axes, roofs: Roofs, bandwidths: Mapping[str, float], source: st
         axes.plot([left, ridge], [left * bandwidth, roofs.gflops], linewidth=width, **style)
         start = max(left, bottom / bandwidth)
         # Lines may be close; their names stand apart, every second one below its line.
-        at = start * (ridge / start) ** (0.3 * place)
+        at = start * (ridge / start) ** (0.22 * place)
         text = f"{name} {bandwidth:.3g} GB/s"
         _say(axes, text, at, at * bandwidth, ROOF, slanted="below" if place % 2 else "above")
     first = min(roofs.gflops / bandwidth for bandwidth in bandwidths.values())
@@ -151,9 +153,16 @@ def _say(
 ) -> None:
     """Words above a level line; or above or below a bandwidth, leaning as it does."""
     lean: Any = {}
+    shift: tuple[float, float] = (6 if align == "left" else -6, 5)
     if slanted:
-        lean = {"rotation": 45, "rotation_mode": "anchor", "transform_rotates_text": True}
-    shift = (16, -8) if slanted == "below" else (6 if align == "left" else -6, 5)
+        (left, low), (right, high) = axes.transData.transform([(x, y), (10 * x, 10 * y)])
+        angle = math.atan2(high - low, right - left)
+        along, across = 6, -14 if slanted == "below" else 5
+        shift = (
+            along * math.cos(angle) - across * math.sin(angle),
+            along * math.sin(angle) + across * math.cos(angle),
+        )
+        lean = {"rotation": math.degrees(angle), "rotation_mode": "anchor"}
     axes.annotate(
         text,
         (x, y),
@@ -162,6 +171,8 @@ def _say(
         ha=align,
         color=colour,
         fontweight="bold",
+        bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0},
+        zorder=3.5,  # no line to a name runs through it
         **lean,
     )
 
