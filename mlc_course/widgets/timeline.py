@@ -162,14 +162,32 @@ class TaskTimeline(anywidget.AnyWidget):
                 f"{told}: {speed:.2f} times as fast as one worker; "
                 f"each is busy {speed / self.workers:.0%} of the time."
             )
+            self.status += self._not_dealt()
             if self.source == "here" and shown.took_turns:
                 self.status += " The workers took turns on one core: no second one was free."
 
     def _heading(self) -> str:
         tasks = -(-WORDS // self.grain)
         unit = "word" if self.grain == 1 else "words"
-        what = f"{tasks} task{'s' * (tasks > 1)} of {self.grain} {unit}, {self.load}, {self.how}"
+        chunked = self.source == "here" and not self._as_chosen(self.workers)
+        how = "in chunks" if chunked else self.how
+        what = f"{tasks} task{'s' * (tasks > 1)} of {self.grain} {unit}, {self.load}, {how}"
         return f"{what}, {self.workers} worker{'s' * (self.workers > 1)}"
+
+    def _as_chosen(self, workers: int) -> bool:
+        """Whether a measurement on so many workers shares the tasks in the way that is chosen."""
+        return self.how != "interleaved" or can_deal(self.grain, workers)
+
+    def _not_dealt(self) -> str:
+        """Of what is measured and shown, a sentence on what ran in chunks instead."""
+        runs = self.found.get(self.choice, {})
+        chunked = ", ".join(str(count) for count in sorted(runs) if not self._as_chosen(count))
+        if not chunked:
+            return ""
+        return (
+            f" Measured on {chunked} workers, the tasks ran in chunks, as static does: "
+            "a split deals only where their number is a multiple of the workers."
+        )
 
     def _speedup(self, shown: Timeline) -> float:
         columns = columns_of(self.load, WORDS)
@@ -238,14 +256,20 @@ class TaskTimeline(anywidget.AnyWidget):
             self.status += f" There {here} here; {asked} stay simulated."
 
 
+def can_deal(grain: int, workers: int) -> bool:
+    """Whether a split can deal the tasks out to the workers in turns, to each as many."""
+    return (WORDS // grain) % workers == 0
+
+
 def schedule(sch: Schedule, grain: int, *, interleaved: int = 0) -> None:
     """Make tasks of ``grain`` words and run them in parallel.
 
-    ``interleaved`` workers take every so many-th task; with 0, TVM shares them in chunks.
+    ``interleaved`` workers take every so many-th task; with 0, or where ``can_deal`` says no, TVM
+    shares them in chunks.
     """
     steps.split(sch, "R", "i", grain)
     loop = "i_0"
-    if interleaved and (WORDS // grain) % interleaved == 0:
+    if interleaved and can_deal(grain, interleaved):
         steps.split(sch, "R", "i_0", interleaved)
         steps.reorder(sch, "R", "i_0_1", "i_0_0")
         loop = "i_0_1"

@@ -49,7 +49,9 @@ def test_serial_time_is_named_where_there_is_room() -> None:
 def test_nothing_leaves_the_picture() -> None:
     for workers in (1, 7, 16):
         svg = gantt_svg(simulate(range(1, 129), workers, how="dynamic", serial=3), "x", unit="s")
-        for box in ElementTree.fromstring(svg).iter(f"{SVG}rect"):
+        page, *boxes = ElementTree.fromstring(svg).iter(f"{SVG}rect")
+        assert page.attrib["width"] == str(WIDTH)
+        for box in boxes:
             left, width = float(box.attrib["x"]), float(box.attrib["width"])
             assert left >= LEFT - 1
             assert left + width <= WIDTH
@@ -74,7 +76,7 @@ def test_each_element_says_who_writes_it() -> None:
     assert "line 2" not in texts(svg)
 
 
-def test_pictures_follow_the_theme_and_are_readable_at_the_back() -> None:
+def test_pictures_follow_the_theme_stand_on_paper_and_are_readable_at_the_back() -> None:
     pictures = (
         gantt_svg(simulate([1, 2], 2), "x", unit="s"),
         speedup_svg([1, 2], [1, 2], chosen=1),
@@ -82,6 +84,8 @@ def test_pictures_follow_the_theme_and_are_readable_at_the_back() -> None:
     )
     for svg in pictures:
         assert "var(--mlc-ink" in svg
+        page = next(ElementTree.fromstring(svg).iter(f"{SVG}rect"))
+        assert page.attrib["fill"].startswith("var(--mlc-paper"), "ink on a dark page is not seen"
         assert 'role="img"' in svg
         assert all(int(size) >= 12 for size in re.findall(r'font-size="(\d+)"', svg))
 

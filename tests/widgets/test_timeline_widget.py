@@ -108,6 +108,21 @@ def test_measuring_runs_every_number_of_workers_up_to_the_chosen_one(widget: Tas
     assert "orange diamond" in widget.curve
 
 
+def test_tasks_that_no_split_can_deal_are_measured_in_chunks_and_the_board_says_so(
+    widget: TaskTimeline,
+) -> None:
+    widget.how, widget.workers = "interleaved", 3
+    assert "interleaved, 3 workers" in widget.svg
+    assert "chunks" not in widget.status
+    widget.measure()
+    assert "in chunks, 3 workers" in widget.svg
+    assert "Measured on 3 workers, the tasks ran in chunks, as static does" in widget.status
+    widget.workers = 2
+    widget.source = "here"
+    assert "interleaved, 2 workers" in widget.svg
+    assert "Measured on 3 workers" in widget.status, "its diamond is still there"
+
+
 def test_more_workers_than_cores_stay_simulated(widget: TaskTimeline) -> None:
     widget.workers = 16
     widget.measure()

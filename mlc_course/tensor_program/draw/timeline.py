@@ -113,9 +113,6 @@ def speedup_svg(
         parts.append(bar)
         weight = "bold" if now else "normal"
         parts.append(_text(x, floor + 17, str(place + 1), anchor="middle", weight=weight))
-        if now:
-            highest = max(value, (measured or {}).get(chosen, 0))
-            parts.append(_plate(x, floor - highest * rise - 14, f"{value:.2f} x"))
     line = [(x, floor - b * rise) for x, b in zip(centres, bound, strict=True)]
     parts.append(
         _path([(x, floor - (i + 1) * rise) for i, x in enumerate(centres)], INK_VAR, "2 5")
@@ -123,6 +120,9 @@ def speedup_svg(
     parts.append(_path(line, ROOF, "8 5", width=2.5))
     for place, value in (measured or {}).items():
         parts.append(_diamond(centres[place - 1], floor - value * rise))
+    highest = max(ours[chosen - 1], (measured or {}).get(chosen, 0))
+    plate = centres[chosen - 1], floor - highest * rise - 14
+    parts.append(_plate(*plate, f"{ours[chosen - 1]:.2f} x"))  # last: no line crosses the number
     parts.append(_text(8, 20, "speed-up", weight="bold"))
     legend = "blue: this loop    green, dashed: Amdahl    dotted: as many times as workers"
     legend += "    orange diamond: measured here" if measured else ""
@@ -186,6 +186,7 @@ def _open(height: float, label: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
         f'aria-label="{html.escape(label)}" font-family="system-ui, sans-serif">'
+        f'<rect width="{WIDTH}" height="{height:.0f}" fill="{PAPER_VAR}"/>'
     )
 
 
