@@ -22,6 +22,8 @@ from mlc_course.tensor_program.tvm_names import (
     is_known_cpu,
 )
 
+KINDS = ("arithmetic", "load", "store", "spill")
+
 
 @dataclass(frozen=True)
 class Assembly:
@@ -35,6 +37,7 @@ class Assembly:
 
     cpu: str
     hot_loop: tuple[str, ...]
+    kinds: tuple[frozenset[str], ...]  # of each instruction of the hot loop: some of KINDS, or none
     vector_bits: int  # of the widest arithmetic in the hot loop; 32 when it is scalar
     multiply_adds: int
     loads: int  # vectors, or single numbers, read from memory in the hot loop
@@ -49,6 +52,24 @@ class Assembly:
     @property
     def instructions(self) -> int:
         return len(self.hot_loop)
+
+    def histogram(self) -> dict[str, int]:
+        """How many instructions of the hot loop are of each kind; one may be of two."""
+        named = {kind: sum(kind in each for each in self.kinds) for kind in KINDS}
+        return {**named, "other": sum(not each for each in self.kinds)}
+
+    def lane_utilisation(self, vector_bits: int) -> float:
+        """Lanes that the hot loop's widest arithmetic uses, of those in a register of so many bits.
+
+        Raises ``UsageError`` for registers narrower than that.
+        """
+        if vector_bits < self.vector_bits:
+            raise UsageError(
+                "the program uses wider registers than that",
+                expected=f"{self.vector_bits} bits or more",
+                got=vector_bits,
+            )
+        return self.vector_bits / vector_bits
 
     def __str__(self) -> str:
         return (
@@ -73,6 +94,14 @@ class Syntax:
         if not self.arithmetic.match(instruction):
             return 0
         return next((bits for width, bits in self.widths if re.search(width, instruction)), 0)
+
+    def kinds(self, instruction: str) -> frozenset[str]:
+        """What an instruction does, of ``KINDS``; one that adds what it loads does two of them."""
+        if self.spill.search(instruction):
+            return frozenset({"spill"})
+        does = {"arithmetic": self.bits(instruction), "load": self.load.search(instruction)}
+        does["store"] = self.store.search(instruction)
+        return frozenset(kind for kind, found in does.items() if found)
 
     def count(self, pattern: re.Pattern[str], instructions: tuple[str, ...]) -> int:
         """Matching instructions; ARM's ldp and stp move two registers and count as two."""
@@ -137,6 +166,7 @@ def read_assembly(text: str, cpu: str) -> Assembly:
     return Assembly(
         cpu=cpu,
         hot_loop=hot,
+        kinds=tuple(map(syntax.kinds, hot)),
         vector_bits=max(map(syntax.bits, hot)),
         multiply_adds=sum(bool(syntax.multiply_add.match(each)) for each in hot),
         loads=syntax.count(syntax.load, hot),

@@ -156,6 +156,14 @@ def test_x86_the_inner_loop_is_counted_and_the_stack_everywhere() -> None:
             "addq $16, %rax",
             "jne .LBB3_2",
         ),
+        kinds=(
+            frozenset({"load"}),
+            frozenset({"arithmetic", "load"}),
+            frozenset({"spill"}),
+            frozenset({"store"}),
+            frozenset(),
+            frozenset(),
+        ),
         vector_bits=512,
         multiply_adds=2,
         loads=3,
@@ -166,6 +174,22 @@ def test_x86_the_inner_loop_is_counted_and_the_stack_everywhere() -> None:
     assert str(found) == (
         "znver4, 16 float32 at a time: 2 multiply-adds, 3 loads, 1 stores, 2 spills"
     )
+
+
+def test_a_histogram_counts_what_does_two_things_twice() -> None:
+    found = read_assembly(text(TWO_LOOPS), "znver4")
+    # The multiply-add with a spilled operand is a spill, and no arithmetic.
+    assert found.histogram() == {"arithmetic": 1, "load": 2, "store": 1, "spill": 1, "other": 2}
+    assert len(found.kinds) == found.instructions
+
+
+def test_lanes_are_a_share_of_a_register() -> None:
+    found = read_assembly(text("\tvmulps\t%xmm0, %xmm1, %xmm2\n\tretq"), "znver4")
+    assert found.lane_utilisation(512) == 0.25
+    assert found.lane_utilisation(128) == 1.0
+    with pytest.raises(UsageError, match="wider registers") as caught:
+        found.lane_utilisation(64)
+    assert caught.value.expected == "128 bits or more"
 
 
 ARM_LOOP = """
@@ -189,6 +213,7 @@ def test_arm_pairs_count_twice_and_the_caller_s_registers_are_no_spills() -> Non
     assert (found.vector_bits, found.multiply_adds) == (128, 2)
     assert (found.loads, found.stores, found.spills) == (4, 2, 2)
     assert found.instructions == 9
+    assert found.histogram() == {"arithmetic": 2, "load": 2, "store": 0, "spill": 2, "other": 3}
 
 
 def test_when_no_loop_is_left_the_function_is_the_hot_loop() -> None:
