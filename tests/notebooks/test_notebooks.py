@@ -1,8 +1,9 @@
-"""Every notebook runs from top to bottom, and leads to its exercises."""
+"""Every notebook runs from top to bottom, and leads to its exercises and to the glossary."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,60 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).parent.parent.parent
 FOLDER, SOLUTIONS = ROOT / "notebooks", ROOT / "solutions"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-LESSONS = [path for path in NOTEBOOKS if path.name != "index.ipynb"]
+PAGES = ("index.ipynb", "glossary.ipynb")
+LESSONS = [path for path in NOTEBOOKS if path.name not in PAGES]
 CELL_TIMEOUT_S = 120  # a cell takes seconds; a machine that runs tests is a busy one
 LONGEST_CELL = 12
+BOLD = re.compile(r"\*\*([^*]+)\*\*")
+ITALIC = re.compile(r"(?<!\*)\*(?![\s*])([^*]+)\*(?!\*)")
+ENTRY = re.compile(r"\*\*([^*]+)\*\* (.+) \((\[lesson [^()]+\([^()]+\)(?:, \[[^()]+\([^()]+\))*)\)")
+POINTER = re.compile(r"\*([^*]+)\* see \*[^*]+\*")
+LINK = re.compile(r"\[lesson (\d+)\]\(([^()]+)\)")
 
 
 def read(path: Path) -> Any:
     return nbformat.read(path, as_version=4)
+
+
+def prose(path: Path) -> str:
+    return "\n\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
+
+
+def forms(term: str) -> set[str]:
+    """A term as a lesson may write it: with any capitals, and in the plural."""
+    name = term.casefold()
+    return {name, name + "s", re.sub("is$", "es", name)}
+
+
+def place(term: str) -> str:
+    """What terms are put in order by: letters and digits, one word after the other."""
+    return " ".join(re.findall("[a-z0-9]+", term.casefold()))
+
+
+def glossary_faults(entries: Sequence[str], bold: Mapping[str, set[str]]) -> Iterator[str]:
+    """What is wrong with a glossary, where ``bold`` holds each lesson's bold words by its file."""
+    terms = []
+    for entry in entries:
+        found = ENTRY.fullmatch(entry) or POINTER.fullmatch(entry)
+        if not found:
+            yield f"{entry!r} is neither an entry with its lesson nor a pointer to one"
+            continue
+        terms.append(found[1])
+        for number, lesson in LINK.findall(found[3] if found.re is ENTRY else ""):
+            if lesson not in bold or not lesson.startswith(f"{number:0>2}_"):
+                yield f"{found[1]}: there is no lesson {number} in {lesson}"
+            elif not forms(found[1]) & bold[lesson]:
+                yield f"{found[1]}: is not in bold in {lesson}"
+    for before, term in zip(terms, terms[1:], strict=False):
+        if place(before) == place(term):
+            yield f"{term}: stands here twice"
+        elif place(before) > place(term):
+            yield f"{term}: does not come after {before}"
+    known = set().union(*map(forms, terms))
+    for entry in entries:
+        for word in ITALIC.findall(entry):
+            if word.casefold() not in known:
+                yield f"{word}: is in italics, and no entry"
 
 
 @pytest.mark.notebook
@@ -44,12 +92,12 @@ def test_no_cell_of_code_is_longer_than_a_reader_takes_in(path: Path) -> None:
     assert not long
 
 
-def test_the_start_page_links_every_lesson_and_every_exercise_and_nothing_else() -> None:
+def test_the_start_page_links_lessons_exercises_and_the_glossary_and_nothing_else() -> None:
     text = "\n".join(cell.source for cell in read(FOLDER / "index.ipynb").cells)
     exercises = {
         f"../exercises/{path.parent.name}/{path.name}" for path in SOLUTIONS.rglob("*.ipynb")
     }
-    wanted = {path.name for path in LESSONS} | exercises
+    wanted = {path.name for path in LESSONS} | exercises | {"glossary.ipynb"}
     assert set(re.findall(r"\(([^)]+\.ipynb)\)", text)) == wanted
 
 
@@ -59,3 +107,51 @@ def test_a_lesson_links_its_exercises(path: Path) -> None:
     linked = re.findall(r"\(\.\./exercises/([^)]+\.ipynb)\)", text)
     assert linked == [f"{path.stem}/{path.name}"]
     assert (SOLUTIONS / linked[0]).is_file()
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_links_the_glossary_on_its_first_screen(path: Path) -> None:
+    assert "[glossary](glossary.ipynb)" in read(path).cells[0].source
+
+
+def test_the_glossary_says_what_the_lessons_say() -> None:
+    bold = {path.name: {word.casefold() for word in BOLD.findall(prose(path))} for path in LESSONS}
+    letters = read(FOLDER / "glossary.ipynb").cells[1:]
+    entries = []
+    for cell in letters:
+        heading, *below = cell.source.split("\n\n")
+        assert heading == f"## {cell.id.removeprefix('letter-').upper()}"
+        assert {place(entry)[0].upper() for entry in below} == {heading[-1]}
+        entries += below
+    assert not list(glossary_faults(entries, bold))
+    linked = {lesson for entry in entries for _, lesson in LINK.findall(entry)}
+    assert linked == bold.keys()
+
+
+LESSON = "03_memory_hierarchy.ipynb"
+CACHE = f"**cache** A fast memory that keeps *lines*. ([lesson 3]({LESSON}))"
+LINE = f"**line** What a cache fetches. ([lesson 3]({LESSON}))"
+
+
+def test_a_sound_glossary_is_accepted() -> None:
+    entries = [CACHE, "*cache line* see *line*", LINE]
+    assert not list(glossary_faults(entries, {LESSON: {"cache", "lines"}}))
+
+
+@pytest.mark.parametrize(
+    ("entries", "complaint"),
+    [
+        ([CACHE, LINE, "**miss** No hit."], "neither an entry"),
+        ([CACHE, LINE, f"**miss** No hit. ([lesson 3]({LESSON}))"], "is not in bold"),
+        ([CACHE, LINE.replace("03_", "30_")], "there is no lesson"),
+        ([CACHE, LINE.replace("lesson 3", "lesson 4")], "there is no lesson"),
+        ([CACHE, LINE, LINE], "twice"),
+        ([CACHE, LINE, LINE.replace("line", "Line")], "twice"),
+        ([LINE, CACHE], "does not come after"),
+        ([CACHE, LINE, "*tag* see *way*"], "is in italics, and no entry"),
+        ([CACHE], "is in italics, and no entry"),
+    ],
+)
+def test_a_bad_glossary_is_refused(entries: list[str], complaint: str) -> None:
+    (fault,) = glossary_faults(entries, {LESSON: {"cache", "lines"}})
+    assert complaint in fault
