@@ -1,23 +1,58 @@
-"""Random, evolutionary and packing search at equal trial counts, on the article's workload."""
+"""Four searches at equal trial counts, on the article's workload.
+
+Each candidate is timed beside NumPy in the same child process, one thread, in seconds of CPU time:
+a neighbour that takes the core for a while does not move them.
+"""
 
 from __future__ import annotations
 
+import functools
+import json
 import shutil
+import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from common import Target, command_line, finish
 
+from mlc_course.measure import limited_threads
 from mlc_course.tensor_program import record
 from mlc_course.tensor_program.search import report, tune
 from mlc_course.tensor_program.search.draw import save_search_plot
+from mlc_course.tensor_program.search.genome import genes
 from mlc_course.tensor_program.search.spaces import STRATEGIES
+from mlc_course.tensor_program.search.trial import measure
+from mlc_course.tensor_program.tvm_names import Schedule
 from mlc_course.tensor_program.workloads import make_workload
 
 NAME, THREADS = "matmul_exp_matmul", 1
+LIMIT_S = 60.0  # for one candidate; a busy machine may need seconds to start a child
 MINUTES = 15.0  # for one search, on two cores
+
+
+def beside_numpy(
+    path: str, shapes: list[tuple[int, ...]], threads: int, *, log: str
+) -> list[float]:
+    """In the child: time a candidate, and NumPy before and after it; write both down."""
+    workload = make_workload(NAME)
+    inputs, out = workload.inputs(), workload.output()
+
+    def once() -> float:
+        start = time.process_time()
+        workload.numpy(*inputs, out)
+        return time.process_time() - start
+
+    with limited_threads(threads):
+        once()
+        before = [once(), once()]
+        seconds = measure(path, shapes, threads, clock=time.process_time)
+        taken = {"seconds": seconds, "numpy": [*before, once(), once()]}
+    with Path(log).open("a") as file:
+        file.write(json.dumps(taken) + "\n")
+    return seconds
 
 
 def run(strategy: str, folder: Path, trials: int) -> record.Record:
@@ -25,40 +60,71 @@ def run(strategy: str, folder: Path, trials: int) -> record.Record:
     workload = make_workload(NAME)
     print(f"\n{strategy}: {STRATEGIES[strategy].why}", flush=True)
     start = time.monotonic()
-    report.follow(
-        tune.search(workload, STRATEGIES[strategy], folder, trials=trials, threads=THREADS),
-        trials,
-        0,
+    timed = functools.partial(beside_numpy, log=str(folder.with_suffix(".log")))
+    found = tune.search(
+        workload,
+        STRATEGIES[strategy],
+        folder,
+        trials=trials,
+        threads=THREADS,
+        limit_s=LIMIT_S,
+        timed=timed,
     )
+    report.follow(found, trials, 0)
     seconds = time.monotonic() - start
     return {**report.compare_best(workload, folder, threads=THREADS), "search_seconds": seconds}
 
 
 def keep(folder: Path, taken: record.Record, target: Path) -> None:
-    """Keep the best trace and every reading: enough to replay, small enough for git."""
+    """Keep every reading and decision, and the traces: enough to replay each trial.
+
+    Packing's traces are long and say nothing that its decisions do not: only its best is kept.
+    """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     lines = (folder / tune.RECORDS_FILE).read_text().splitlines()
     readings = tune.readings(folder)
     ran = [i for i, seconds in enumerate(readings) if seconds is not None]
     best = min(ran, key=lambda i: readings[i])  # type: ignore[arg-type, return-value]
-    (target / tune.RECORDS_FILE).write_text(lines[best] + "\n")
+    about = tune.read_about(folder) or {}
+    kept = [lines[best]] if about["strategy"] == "packing" else lines
+    (target / tune.RECORDS_FILE).write_text("".join(f"{line}\n" for line in kept))
     shutil.copy(folder / tune.WORKLOAD_FILE, target / tune.WORKLOAD_FILE)
-    about = {
-        **(tune.read_about(folder) or {}),
+    trials = trials_of(folder, readings)
+    beside = [seconds for each in trials for seconds in each["numpy"]]
+    about |= {
         "readings": readings,
+        "trials": trials,
         "best_s": readings[best],
-        "numpy_s": taken["baseline"]["median_s"],
-        "ratio_to_numpy": taken["rungs"][0]["ratio_to_numpy"],
+        "numpy_s": statistics.median(beside),
+        "roof_s": taken["roofs"]["seconds"],
+        "ratio_to_numpy": statistics.median(trials[best]["numpy"]) / (readings[best] or 1),
         "search_seconds": taken["search_seconds"],
     }
     record.save(about, target / tune.ABOUT_FILE)
 
 
+def trials_of(folder: Path, readings: list[float | None]) -> list[dict[str, Any]]:
+    """Each trial's decisions, its readings, and NumPy's beside them."""
+    workload, about = make_workload(NAME), tune.read_about(folder) or {}
+    questions = STRATEGIES[about["strategy"]].questions(workload)
+    logged = map(json.loads, folder.with_suffix(".log").read_text().splitlines())
+    measured = {tuple(line["seconds"]): line for line in logged}
+    times = (json.loads(each)[1][1] for each in (folder / tune.RECORDS_FILE).open())
+    kept = []
+    for place, (seconds, taken) in enumerate(zip(readings, times, strict=True)):
+        sch = Schedule(workload.program())
+        tune.replay(folder, place, sch)
+        found = [[g.name, list(g.value)] for g in genes(workload, sch.trace, questions)]
+        failed = {"seconds": None, "numpy": [], "error": f"not done after {LIMIT_S:g} s"}
+        kept.append({"genes": found, **(failed if seconds is None else measured[tuple(taken)])})
+    return kept
+
+
 def main() -> int:
     parser = command_line(__doc__ or "")
-    parser.add_argument("--trials", type=int, default=32, help="for each strategy")
-    parser.add_argument("--recordings", type=Path, metavar="DIR", help="keep the best of each")
+    parser.add_argument("--trials", type=int, default=64, help="for each strategy")
+    parser.add_argument("--recordings", type=Path, metavar="DIR", help="keep the trials of each")
     arguments = parser.parse_args()
     taken: dict[str, record.Record] = {}
     with tempfile.TemporaryDirectory() as scratch:

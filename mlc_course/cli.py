@@ -114,7 +114,9 @@ def add_tune(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("tune", help="search for a schedule, and keep what is found")
     parser.add_argument("workload", help="matmul_exp_matmul, matmul, linear_relu, softmax, ...")
     _add_problem(parser)
-    parser.add_argument("--strategy", default="packing", help="random, evolutionary or packing")
+    parser.add_argument(
+        "--strategy", default="packing", help="random, blind, evolutionary or packing"
+    )
     parser.add_argument("--trials", type=int, default=32, help="candidates to measure")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=float, default=10.0, help="seconds for one candidate")

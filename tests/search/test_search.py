@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import functools
 import json
 import os
 import shutil
@@ -16,7 +15,7 @@ from mlc_course.errors import MachineError, UsageError
 from mlc_course.tensor_program.ladder import climb
 from mlc_course.tensor_program.search import report, spaces, trial, tune
 from mlc_course.tensor_program.search.spaces import STRATEGIES
-from mlc_course.tensor_program.search.trial import ChildRunner, Tried
+from mlc_course.tensor_program.search.trial import Tried
 from mlc_course.tensor_program.workload import Workload
 from mlc_course.tensor_program.workloads import make_workload
 
@@ -87,12 +86,16 @@ def failing(folder: Path) -> Callable[..., list[float]]:
 
 
 def test_a_crash_and_a_hang_cost_a_candidate_each_and_not_the_run(
-    small: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Workload, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(
-        tune, "ChildRunner", functools.partial(ChildRunner, timed=failing(tmp_path))
+    found = tune.search(
+        small,
+        STRATEGIES["random"],
+        tmp_path / "db",
+        trials=4,
+        limit_s=6.0,
+        timed=failing(tmp_path),
     )
-    found = tune.search(small, STRATEGIES["random"], tmp_path / "db", trials=4, limit_s=6.0)
     crashed, hung, *others = found
     assert crashed.seconds is None and crashed.error
     assert hung.seconds is None and hung.error == "not done after 6 s"
@@ -112,14 +115,12 @@ def test_a_folder_of_another_search_is_refused_and_left_alone(
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_search_in_which_nothing_ran_says_so(
-    small: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_in_which_nothing_ran_says_so(small: Workload, tmp_path: Path) -> None:
     def broken(*_: object) -> list[float]:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(tune, "ChildRunner", functools.partial(ChildRunner, timed=broken))
-    assert [each.seconds for each in run(small, "random", tmp_path, 2)] == [None, None]
+    found = tune.search(small, STRATEGIES["random"], tmp_path, trials=2, timed=broken)
+    assert [each.seconds for each in found] == [None, None]
     assert tune.best(tmp_path) is None
     with pytest.raises(MachineError, match="no candidate ran"):
         report.compare_best(small, tmp_path, threads=1)

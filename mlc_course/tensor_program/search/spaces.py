@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +23,9 @@ class Strategy:
     """One way to search.
 
     ``space`` makes TVM's generator of candidates; ``method`` is TVM's search strategy:
-    ``replay-func`` draws each candidate anew, ``evolutionary`` mutates the traces of good ones and
-    asks a learnt cost model which to measure. ``finish`` does on a replayed schedule what a trace
-    does not record.
+    ``replay-func`` and ``replay-trace`` draw each candidate anew, ``evolutionary`` mutates the
+    traces of good ones and asks a learnt cost model which to measure. ``finish`` does on a replayed
+    schedule what a trace does not record. ``questions`` names a trace's choices among numbers.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Strategy:
     space: Callable[[Workload], Any]
     method: str
     finish: Callable[[Schedule], None]
+    questions: Callable[[Workload], list[str]] = lambda _workload: ["unroll at most"]
 
 
 def _drawn(schedule: Callable[[Schedule], None]) -> Any:
@@ -74,12 +75,24 @@ def _sample_tile(sch: Schedule, block: str, reduced: set[str]) -> None:
 # --- packed micro-kernels: the ladder's last rungs, with their constants left open ----------------
 
 
-def sample_micro_kernels(sch: Schedule, workload: Workload, machine: Machine) -> None:
-    """The ladder's micro-kernel, its tile, packing and unrolling drawn at random."""
+# What is drawn for each product, in this order.
+MICRO_KERNEL_QUESTIONS = ("vectors", "rows", "pack left", "per panel", "unrolled")
+
+
+def sample_micro_kernels(
+    sch: Schedule, workload: Workload, machine: Machine, decided: Sequence[int] | None = None
+) -> None:
+    """The ladder's micro-kernel, its tile, packing and unrolling drawn at random, or ``decided``.
+
+    The numbers are read out of the schedule (``sch.get``), because Python branches on them: a trace
+    of this space replays, but changing a decision in it changes nothing that follows.
+    """
+    given = iter(decided) if decided is not None else None
 
     def draw(*candidates: int) -> int:
         even = [1.0 / len(candidates)] * len(candidates)
-        return int(sch.get(sch.sample_categorical(list(candidates), even)))
+        made = candidates.index(next(given)) if given is not None else None
+        return int(sch.get(sch.sample_categorical(list(candidates), even, made)))
 
     for product in PRODUCTS[workload.name]:
         vectors = draw(1, 2, 4)
@@ -101,6 +114,12 @@ def polynomial_everywhere(sch: Schedule) -> None:
     for block in names.blocks(sch):
         if names.is_exp(sch, block):
             polynomial_exp(sch, block)
+
+
+def micro_kernel_questions(workload: Workload) -> list[str]:
+    """Names of the choices that ``sample_micro_kernels`` draws, in its order."""
+    products = [p.block for p in PRODUCTS.get(workload.name, ())]
+    return [f"{block}: {question}" for block in products for question in MICRO_KERNEL_QUESTIONS]
 
 
 def _packing_space(workload: Workload) -> Any:
@@ -125,6 +144,14 @@ STRATEGIES: dict[str, Strategy] = {
             nothing_more,
         ),
         Strategy(
+            "blind",
+            "MetaSchedule's own rules for a CPU, every candidate drawn anew: the space of the "
+            "evolutionary search without its memory.",
+            lambda _workload: "post-order-apply",
+            "replay-trace",
+            nothing_more,
+        ),
+        Strategy(
             "evolutionary",
             "MetaSchedule's own rules for a CPU, with a learnt cost model and mutated traces.",
             lambda _workload: "post-order-apply",
@@ -138,6 +165,7 @@ STRATEGIES: dict[str, Strategy] = {
             _packing_space,
             "replay-func",
             polynomial_everywhere,
+            micro_kernel_questions,
         ),
     )
 }

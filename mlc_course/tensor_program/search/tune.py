@@ -17,9 +17,10 @@ from mlc_course.tensor_program.ladder import Rung
 from mlc_course.tensor_program.record import Record, provenance, save
 from mlc_course.tensor_program.search.spaces import Strategy
 from mlc_course.tensor_program.search.spaces import strategy as strategy_of
-from mlc_course.tensor_program.search.trial import ChildRunner, InMemoryBuilder, Tried
+from mlc_course.tensor_program.search.trial import ChildRunner, InMemoryBuilder, Tried, measure
 from mlc_course.tensor_program.tvm_names import (
     Schedule,
+    Trace,
     compiled_module,
     cpu_target,
     derived_object,
@@ -29,6 +30,7 @@ from mlc_course.tensor_program.workload import Workload
 
 WORKLOAD_FILE, RECORDS_FILE, ABOUT_FILE = "workload.json", "records.json", "about.json"
 BATCH = 8  # candidates between two looks of the cost model; small, so that progress is seen
+WARM_UP = 2 * BATCH  # trials before the cost model is asked; TVM's default of 100 is never reached
 FAILED_S = 1e9  # TVM writes 1e10 seconds for a candidate that failed
 
 
@@ -51,12 +53,14 @@ def search(
     seed: int = 0,
     limit_s: float = 10.0,
     fleet: Fleet | None = None,
+    timed: Callable[..., list[float]] = measure,
 ) -> Iterator[Tried]:
     """Measure candidates until the folder's database holds ``trials`` of them; yields each.
 
     What the folder holds already counts, so an interrupted run goes on where it stopped. The same
     seed draws the same candidates. A candidate that crashes or is not done after ``limit_s``
-    seconds is a ``Tried`` with an error, and the search goes on.
+    seconds is a ``Tried`` with an error, and the search goes on. ``timed`` measures a candidate in
+    the child, as ``trial.measure`` does.
 
     Raises ``UsageError`` when the folder holds another search, or one of another machine.
     """
@@ -68,7 +72,7 @@ def search(
 
     def run(push: Callable[[Tried], None]) -> None:
         with tempfile.TemporaryDirectory() as drafts:
-            here = InMemoryBuilder(Path(drafts)), ChildRunner(threads, limit_s, push)
+            here = InMemoryBuilder(Path(drafts)), ChildRunner(threads, limit_s, push, timed)
             builder, runner = remote(fleet, limit_s) if fleet else here
             meta_schedule.tune.tune_tasks(
                 tasks=[_task(workload, strategy, threads, seed + done)],
@@ -80,6 +84,9 @@ def search(
                 runner=runner,
                 database=database,
                 measure_callbacks=_callbacks(push if fleet else None),
+                cost_model=meta_schedule.cost_model.XGBModel(
+                    num_warmup_samples=WARM_UP, num_tuning_cores=usable_cores()
+                ),
             )
 
     logging.getLogger("tvm.s_tir.meta_schedule").setLevel(logging.ERROR)
@@ -137,6 +144,15 @@ def readings(folder: Path) -> list[float | None]:
     times = [json.loads(line)[1][1] for line in path.read_text().splitlines()]
     seconds = [sum(taken) / len(taken) for taken in times]
     return [None if s >= FAILED_S else s for s in seconds]
+
+
+def replay(folder: Path, place: int, sch: Schedule) -> None:
+    """Do to a schedule what one trial did, by its place in the search.
+
+    (TVM's own reader of a database sorts the trials by their time.)
+    """
+    line = (folder / RECORDS_FILE).read_text().splitlines()[place]
+    Trace.apply_json_to_schedule(json.loads(line)[1][0], sch)
 
 
 @dataclass(frozen=True)
