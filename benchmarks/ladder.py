@@ -9,12 +9,13 @@ from pathlib import Path
 from common import Target, command_line, finish
 
 from mlc_course.machine import usable_cores
-from mlc_course.tensor_program import record, roofline, table
+from mlc_course.tensor_program import record, table
 from mlc_course.tensor_program.draw.ladder import save_plot
 from mlc_course.tensor_program.ladder import Rung, climb
 from mlc_course.tensor_program.ladders import ladder
-from mlc_course.tensor_program.roofs import higher, measure_roofs
-from mlc_course.tensor_program.workloads import make_workload
+from mlc_course.tensor_program.memory import roofline
+from mlc_course.tensor_program.memory.roofs import higher, measure_roofs
+from mlc_course.tensor_program.problems.workloads import make_workload
 
 INDIVISIBLE = (1000, 1999, 1001, 3001)
 

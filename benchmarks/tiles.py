@@ -10,9 +10,9 @@ from tqdm import tqdm
 
 from mlc_course.machine import describe
 from mlc_course.tensor_program import record
-from mlc_course.tensor_program.cache import levels
-from mlc_course.tensor_program.tile_map import Facts, Measured, cells, map_record, measure
-from mlc_course.tensor_program.tiles import Tile, best_for, grid
+from mlc_course.tensor_program.memory.cache import levels
+from mlc_course.tensor_program.memory.tile_map import Facts, Measured, cells, map_record, measure
+from mlc_course.tensor_program.memory.tiles import Tile, best_for, grid
 
 
 def typical(passes: list[Measured]) -> Measured:

@@ -20,13 +20,13 @@ from common import Target, command_line, finish
 
 from mlc_course.measure import limited_threads
 from mlc_course.tensor_program import record
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.search import report, tune
 from mlc_course.tensor_program.search.draw import save_search_plot
 from mlc_course.tensor_program.search.genome import genes
 from mlc_course.tensor_program.search.spaces import STRATEGIES
 from mlc_course.tensor_program.search.trial import measure
 from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.workloads import make_workload
 
 NAME, THREADS = "matmul_exp_matmul", 1
 LIMIT_S = 60.0  # for one candidate; a busy machine may need seconds to start a child

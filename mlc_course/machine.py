@@ -1,7 +1,7 @@
 """What this machine is: cores, vector registers, caches, memory, as the operating system tells it.
 
 What the machine can *do* (its peak FLOP/s and bandwidth) is not told but measured: see
-``tensor_program.roofs``.
+``tensor_program.memory.roofs``.
 """
 
 from __future__ import annotations

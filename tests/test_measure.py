@@ -16,8 +16,8 @@ from mlc_course import measure
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
 from mlc_course.measure import Comparison, Noise, Timing, compare, limited_threads, quartiles
+from mlc_course.tensor_program.problems.workload import ALIGNMENT
 from mlc_course.tensor_program.tvm_names import T, compile_program, shared_tensor, use_threads
-from mlc_course.tensor_program.workload import ALIGNMENT
 
 SECONDS = st.floats(1e-6, 1e3)
 READINGS = st.lists(SECONDS, min_size=1, max_size=40).map(tuple)

@@ -13,6 +13,7 @@ from typing import Any
 
 from mlc_course.errors import CourseError, UnmetCheck
 from mlc_course.grading import values
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.tvm_names import (
     IRModule,
     PrimFunc,
@@ -20,7 +21,6 @@ from mlc_course.tensor_program.tvm_names import (
     dump_program,
     load_program,
 )
-from mlc_course.tensor_program.workload import Workload
 
 
 @dataclass(frozen=True)

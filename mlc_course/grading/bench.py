@@ -14,18 +14,18 @@ from typing import Any, Protocol
 
 from mlc_course.errors import UnmetCheck
 from mlc_course.grading import values
-from mlc_course.tensor_program.admit import admit
+from mlc_course.tensor_program.admission.admit import admit
 from mlc_course.tensor_program.assembly import Assembly, assembly
-from mlc_course.tensor_program.cache import Cache, counter
 from mlc_course.tensor_program.ladder import Rung, scheduled, select
 from mlc_course.tensor_program.ladders import ladder
+from mlc_course.tensor_program.memory.cache import Cache, counter
+from mlc_course.tensor_program.problems.workload import Array, Workload, aligned
 from mlc_course.tensor_program.tvm_names import (
     IRModule,
     compile_program,
     load_program,
     shared_tensor,
 )
-from mlc_course.tensor_program.workload import Array, Workload, aligned
 
 NAIVE = "naive"
 YOURS, BASELINE = "yours", "baseline"

@@ -12,7 +12,7 @@ import numpy as np
 from mlc_course.errors import UnmetCheck
 from mlc_course.grading import values
 from mlc_course.grading.examined import Examined
-from mlc_course.tensor_program.admit import dtypes
+from mlc_course.tensor_program.admission.admit import dtypes
 
 SINGLE = {"float32"}
 Cases = Callable[[np.random.Generator], Sequence[Any]]

@@ -12,10 +12,10 @@ from mlc_course.errors import UnmetCheck, UsageError
 from mlc_course.grading.bench import Program
 from mlc_course.grading.examined import Examined
 from mlc_course.tensor_program import names
-from mlc_course.tensor_program.accesses import accesses
-from mlc_course.tensor_program.cache import Cache, count
+from mlc_course.tensor_program.memory.cache import Cache, count
+from mlc_course.tensor_program.reading.accesses import accesses
+from mlc_course.tensor_program.reading.walk import REDUCTION
 from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.walk import REDUCTION
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from mlc_course.errors import TooNoisy
 from mlc_course.grading.bench import Bench, Inspection
 from mlc_course.grading.finding import Finding, Verdict, met, unmet
-from mlc_course.tensor_program.workload import Array, Workload
+from mlc_course.tensor_program.problems.workload import Array, Workload
 
 PUBLIC_SEED = 20260
 

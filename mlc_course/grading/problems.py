@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from mlc_course.tensor_program.problems.workload import Array, Operand, Workload
 from mlc_course.tensor_program.tvm_names import te, tirx
-from mlc_course.tensor_program.workload import Array, Operand, Workload
 
 Shape = tuple[int, ...]
 

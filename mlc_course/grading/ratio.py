@@ -14,7 +14,7 @@ from mlc_course.errors import TooNoisy, UnmetCheck
 from mlc_course.grading.bench import BASELINE, NAIVE, YOURS
 from mlc_course.grading.examined import Examined
 from mlc_course.measure import Clock, Comparison, Timing, compare
-from mlc_course.tensor_program.roofs import Roofs, higher, measure_roofs, roofs
+from mlc_course.tensor_program.memory.roofs import Roofs, higher, measure_roofs, roofs
 
 SHORTEST_S = 0.002  # of one reading: a message to the bench and back takes 50 microseconds
 ATTEMPTS = 3

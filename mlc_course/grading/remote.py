@@ -16,7 +16,7 @@ from mlc_course.grading import values
 from mlc_course.grading.bench import Inspection
 from mlc_course.grading.finding import Finding, printable
 from mlc_course.grading.sandbox import Child, Ended, Limits
-from mlc_course.tensor_program.workload import Array, Workload
+from mlc_course.tensor_program.problems.workload import Array, Workload
 
 STARTS = 6  # of the child that runs cells: each that ends it costs a new start
 

@@ -11,9 +11,9 @@ from mlc_course.measure import Call, Comparison, compare
 from mlc_course.tensor_program.ladder import Rung, scheduled, select
 from mlc_course.tensor_program.ladders import ladder
 from mlc_course.tensor_program.picture import milliseconds
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.tvm_names import Schedule, compile_program, shared_tensor
-from mlc_course.tensor_program.workload import Workload
-from mlc_course.tensor_program.workloads import make_workload
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from mlc_course.errors import UsageError
 from mlc_course.measure import Comparison, compare
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.tvm_names import Schedule, compile_program, shared_tensor
-from mlc_course.tensor_program.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,24 @@ def check_consumer(sch: Schedule, consumer: str, producer: str) -> None:
         )
 
 
+def check_unconditional(sch: Schedule, of_block: str) -> None:
+    """Raises ``BlockError`` when only some iterations of the loops run the block (``T.where``).
+
+    TVM builds new loops where it moves a block, and may drop the condition then: after an
+    ``rfactor`` the sums of a row would go on into the next row.
+    """
+    loops_around = sch.get_loops(block(sch, of_block))
+    body = sch.get(loops_around[-1]).body if loops_around else None
+    condition = _realize(body, of_block).predicate if body is not None else 1
+    if str(condition) not in ("T.bool(True)", "1"):
+        raise BlockError(
+            f"block {of_block} runs under a condition, which TVM loses when it moves a block",
+            expected="loops that are cut by divisors of their lengths",
+            got=f"T.where({condition})",
+            hint="split by a divisor, or pad the block first",
+        )
+
+
 def check_sums_products(sch: Schedule, of_block: str) -> None:
     """Raises ``BlockError`` for a reduction that zeros would change, such as a maximum."""
     found = sch.get(block(sch, of_block))
@@ -124,9 +142,15 @@ def check_sums_products(sch: Schedule, of_block: str) -> None:
     raise BlockError(
         f"block {of_block} is not a sum of products",
         expected="a body C[...] += A[...] * B[...], which zeros leave as it is",
-        got=str(found.body).splitlines()[-1],
+        got=statement(sch, of_block),
         hint="choose factors that divide the sizes as they are",
     )
+
+
+def statement(sch: Schedule, of_block: str) -> str:
+    """What a block does, as TVM writes it: ``D[v_m, v_l] = T.exp(C[v_m, v_l])``."""
+    body = sch.get(block(sch, of_block)).body
+    return str(body).splitlines()[-1].strip()  # above it, TVM declares the buffers
 
 
 def _adds_products(value: Any) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mlc_course.errors import SizeError
+from mlc_course.tensor_program.problems.workload import Array, aligned
+from mlc_course.tensor_program.reading.walk import main_function
 from mlc_course.tensor_program.tvm_names import (
     IRModule,
     PrimFunc,
@@ -12,8 +14,6 @@ from mlc_course.tensor_program.tvm_names import (
     compile_program,
     shared_tensor,
 )
-from mlc_course.tensor_program.walk import main_function
-from mlc_course.tensor_program.workload import Array, aligned
 
 
 def run_once(

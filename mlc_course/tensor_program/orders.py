@@ -9,8 +9,8 @@ import numpy as np
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program import steps
+from mlc_course.tensor_program.problems.workload import Array, Operand, Workload
 from mlc_course.tensor_program.tvm_names import Schedule, te
-from mlc_course.tensor_program.workload import Array, Operand, Workload
 
 ORDERS = tuple("-".join(each) for each in permutations("mnk"))  # m-n-k is the naive one
 LAYOUTS = {  # the indices of A and of B, in the order in which they stand in memory

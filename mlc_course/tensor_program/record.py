@@ -18,8 +18,8 @@ from mlc_course.errors import UsageError
 from mlc_course.measure import Timing
 from mlc_course.tensor_program import tvm_names
 from mlc_course.tensor_program.ladder import Climbed
-from mlc_course.tensor_program.roofs import Roofs
-from mlc_course.tensor_program.workload import Workload
+from mlc_course.tensor_program.memory.roofs import Roofs
+from mlc_course.tensor_program.problems.workload import Workload
 
 Record = dict[str, Any]
 

@@ -7,15 +7,16 @@ from pathlib import Path
 from tqdm import tqdm
 
 from mlc_course.background import interruptible, leave
-from mlc_course.tensor_program import record, roofline, table
+from mlc_course.tensor_program import record, table
 from mlc_course.tensor_program.draw.ladder import save_plot
 from mlc_course.tensor_program.draw.roofline import save_roofline
 from mlc_course.tensor_program.ladder import Climbed, Rung, climb, select
 from mlc_course.tensor_program.ladders import QUICK_SIZES
 from mlc_course.tensor_program.ladders import ladder as ladder_of
+from mlc_course.tensor_program.memory import roofline
+from mlc_course.tensor_program.memory.roofs import higher, roofs
 from mlc_course.tensor_program.picture import milliseconds
-from mlc_course.tensor_program.roofs import higher, roofs
-from mlc_course.tensor_program.workloads import make_workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 
 BUDGET_S, QUICK_BUDGET_S = 4.0, 0.3  # of measuring, for one rung
 PICTURES = (".png", ".svg", ".pdf")

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.cache import Cache
-from mlc_course.tensor_program.traffic import Traffic, traffic
+from mlc_course.tensor_program.memory.cache import Cache
+from mlc_course.tensor_program.memory.traffic import Traffic, traffic
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.tvm_names import Schedule
 from mlc_course.tensor_program.work import Stage, stages
-from mlc_course.tensor_program.workload import Workload
 
 Apply = Callable[[Schedule], None]
 # An eighth of a usual first cache, a sixteenth of a second: small problems do not fit, as large

@@ -9,11 +9,11 @@ from __future__ import annotations
 from mlc_course.errors import UsageError
 from mlc_course.machine import describe
 from mlc_course.tensor_program import names, steps
-from mlc_course.tensor_program.pointwise import scale_shift_clip
+from mlc_course.tensor_program.problems.pointwise import scale_shift_clip
+from mlc_course.tensor_program.problems.workloads import matmul_exp_matmul, softmax
 from mlc_course.tensor_program.staged import Apply, Fusion, Staged
 from mlc_course.tensor_program.tvm_names import Schedule
 from mlc_course.tensor_program.vector_math import polynomial_exp
-from mlc_course.tensor_program.workloads import matmul_exp_matmul, softmax
 
 TILE = {"row": 16, "column": 32, "inner": 16}  # of both matrix products
 PRODUCTS = {"C": ("m", "l", "k"), "F": ("m", "n", "l")}  # row, column and inner loop

@@ -6,7 +6,8 @@ from typing import Any
 
 from mlc_course.errors import AxisError, BlockError, SizeError
 from mlc_course.tensor_program import names
-from mlc_course.tensor_program.steps import split, step
+from mlc_course.tensor_program.step import step
+from mlc_course.tensor_program.steps import split
 from mlc_course.tensor_program.tvm_names import Schedule, tirx
 
 

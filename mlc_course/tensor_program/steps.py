@@ -7,51 +7,10 @@ split ``"m_0"`` outside and ``"m_1"`` inside). It changes the schedule in place,
 
 from __future__ import annotations
 
-import functools
-import inspect
-import re
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-from mlc_course.errors import AxisError, CourseError, SizeError, StepError
+from mlc_course.errors import AxisError, SizeError, StepError
 from mlc_course.tensor_program import names
-from mlc_course.tensor_program.tvm_names import Schedule, ScheduleError
-
-Step = TypeVar("Step", bound=Callable[..., Any])
-
-
-def step(function: Step) -> Step:
-    """Make a function of a schedule all-or-nothing: it is tried on a copy first (20 µs)."""
-
-    @functools.wraps(function)
-    def all_or_nothing(sch: Schedule, *args: Any, **kwargs: Any) -> Any:
-        try:
-            function(sch.copy(), *args, **kwargs)
-        except CourseError as error:
-            error.add_note(f"in step {_call_text(function.__name__, args, kwargs)}")
-            raise
-        except ScheduleError as error:
-            raise StepError(
-                f"{_call_text(function.__name__, args, kwargs)}: TVM refuses this step here",
-                expected=needs(function),
-                got=str(error).split("Error message:")[-1].strip(),
-                hint="print(sch.mod.script()) shows the program as it is now",
-            ) from None
-        return function(sch, *args, **kwargs)
-
-    return cast("Step", all_or_nothing)
-
-
-def needs(function: Callable[..., Any]) -> str:
-    """What a step's docstring says that it needs."""
-    found = re.search(r"^needs\s(.*)^why", inspect.getdoc(function) or "", re.MULTILINE | re.DOTALL)
-    return " ".join(found[1].split()) if found else ""
-
-
-def _call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    words = [*(repr(a) for a in args), *(f"{k}={v!r}" for k, v in kwargs.items())]
-    return f"{name}({', '.join(words)})"
-
+from mlc_course.tensor_program.step import step
+from mlc_course.tensor_program.tvm_names import Schedule
 
 # --- the order and shape of loops -------------------------------------------------------------
 
@@ -162,15 +121,24 @@ def fuse_consumer(sch: Schedule, consumer: str, *, into: str, at: str) -> None:
 
     before  for tile: C[tile] = ...;         for all i, j: D[i, j] = exp(C[i, j])
     after   for tile: C[tile] = ...;  for i, j in tile: D[i, j] = exp(C[i, j])
-    needs   ``consumer`` reads what ``into`` writes; the tile is complete at loop ``at``
+    needs   ``consumer`` reads what ``into`` writes, one element at a time; the tile is complete
+            at loop ``at``
     why     the tile is still in cache, or in registers, when it is read again
     tvm     Schedule.reverse_compute_at
     """
     names.check_complete(sch, into, at)
     names.check_consumer(sch, consumer, into)
-    sch.reverse_compute_at(
-        names.block(sch, consumer), names.loop(sch, into, at), preserve_unit_loops=True
-    )
+    block, loop = names.block(sch, consumer), names.loop(sch, into, at)
+    try:
+        sch.reverse_compute_at(block, loop, preserve_unit_loops=True)
+    except ValueError:  # no ScheduleError: TVM has no answer here, and says so in terms of its own
+        raise StepError(
+            f"fuse_consumer({consumer}): TVM finds no part of it that belongs to a turn of {at}",
+            expected=f"{consumer} reads one element of {names.output(sch, into)} for each that "
+            "it writes",
+            got=names.statement(sch, consumer),
+            hint=f"move the writer: compute_per_iteration(sch, {into!r}, of={consumer!r}, at=...)",
+        ) from None
 
 
 @step
@@ -179,10 +147,11 @@ def compute_per_iteration(sch: Schedule, producer: str, *, of: str, at: str) -> 
 
     before  for all k, j: B_packed[...] = B[k, j];   for panel: ... use B_packed[panel] ...
     after   for panel: for k, j in panel: B_packed[...] = B[k, j];  ... use B_packed[panel] ...
-    needs   ``of`` reads what ``producer`` writes
+    needs   ``of`` reads what ``producer`` writes, which runs in all iterations of its loops
     why     a panel written just before it is read never leaves the cache
     tvm     Schedule.compute_at
     """
+    names.check_unconditional(sch, producer)
     sch.compute_at(names.block(sch, producer), names.loop(sch, of, at), preserve_unit_loops=True)
 
 

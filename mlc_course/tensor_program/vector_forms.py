@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.tensor_program import names, staging, steps
-from mlc_course.tensor_program.loads import column_sums
-from mlc_course.tensor_program.row_sums import add_one, overlapping_sums
+from mlc_course.tensor_program.problems.loads import column_sums
+from mlc_course.tensor_program.problems.row_sums import add_one, overlapping_sums
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.problems.workloads import matmul
 from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.workload import Workload
-from mlc_course.tensor_program.workloads import matmul
 
 Apply = Callable[[Schedule], None]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from mlc_course.errors import BlockError
 from mlc_course.tensor_program import names
-from mlc_course.tensor_program.steps import step
+from mlc_course.tensor_program.step import step
 from mlc_course.tensor_program.tvm_names import SBlock, Schedule, tirx
 
 # exp(x) = 2^n * exp(f), where n is the whole number next to x / ln 2 and |f| <= ln(2) / 2. The

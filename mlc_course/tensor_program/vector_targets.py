@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from mlc_course.machine import Machine
 from mlc_course.measure import Call, Comparison, compare
 from mlc_course.tensor_program.ladder import Rung, scheduled
+from mlc_course.tensor_program.problems.workload import Array, Workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.tvm_names import (
     Schedule,
     compile_program,
     is_known_cpu,
     shared_tensor,
 )
-from mlc_course.tensor_program.workload import Array, Workload
-from mlc_course.tensor_program.workloads import make_workload
 
 # x86 processors that are known by what they lack: 4 and 8 float32 in a vector.
 NARROWER = {"SSE": "x86-64-v2", "AVX2": "haswell"}

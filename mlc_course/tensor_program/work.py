@@ -11,7 +11,16 @@ from math import prod
 from typing import Any
 
 from mlc_course.tensor_program import names
-from mlc_course.tensor_program.cache import Counter, int64_array
+from mlc_course.tensor_program.memory.cache import Counter, int64_array
+from mlc_course.tensor_program.reading.walk import (
+    IF_THEN_ELSE,
+    Guard,
+    Repeat,
+    Step,
+    Touch,
+    operands,
+    walk,
+)
 from mlc_course.tensor_program.tvm_names import (
     Call,
     IRModule,
@@ -22,7 +31,6 @@ from mlc_course.tensor_program.tvm_names import (
     shared_tensor,
     tirx,
 )
-from mlc_course.tensor_program.walk import IF_THEN_ELSE, Guard, Repeat, Step, Touch, operands, walk
 
 ARITHMETIC = (tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Min, tirx.Max)
 EXP = "tirx.exp"

@@ -15,7 +15,7 @@ from mlc_course.measure import Comparison
 from mlc_course.tensor_program.assembly import Assembly, assembly
 from mlc_course.tensor_program.contest import race
 from mlc_course.tensor_program.draw.assembly import hot_loop_html, lens_svg, program_html
-from mlc_course.tensor_program.outline import outline
+from mlc_course.tensor_program.reading.outline import outline
 from mlc_course.tensor_program.tvm_names import Schedule
 from mlc_course.tensor_program.vector_forms import Problem, problems
 from mlc_course.widgets import page

@@ -11,8 +11,8 @@ import traitlets
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.draw.functions import chain_svg
-from mlc_course.tensor_program.network import Network, digits, train
-from mlc_course.tensor_program.tensor_functions import FORMS, chains
+from mlc_course.tensor_program.model.network import Network, digits, train
+from mlc_course.tensor_program.model.tensor_functions import FORMS, chains
 from mlc_course.widgets import page
 
 

@@ -10,10 +10,10 @@ import anywidget
 import traitlets
 
 from mlc_course.errors import AxisError, UsageError
+from mlc_course.tensor_program.blocks.inspection import ALL, Inspection, blocks, inspected
+from mlc_course.tensor_program.blocks.remarks import ONE, remark
 from mlc_course.tensor_program.draw.inspector import inspector_svg, listing_html
-from mlc_course.tensor_program.inspection import ALL, Inspection, blocks, inspected
-from mlc_course.tensor_program.remarks import ONE, remark
-from mlc_course.tensor_program.small_programs import SMALL, Small
+from mlc_course.tensor_program.problems.small_programs import SMALL, Small
 from mlc_course.tensor_program.tvm_names import IRModule, PrimFunc, Schedule
 from mlc_course.widgets import page
 

@@ -18,11 +18,11 @@ from mlc_course.tensor_program.draw.side_by_side import side_by_side
 from mlc_course.tensor_program.ladder import Climbed, Rung, climb
 from mlc_course.tensor_program.ladders import QUICK_SIZES
 from mlc_course.tensor_program.ladders import ladder as ladder_of
+from mlc_course.tensor_program.memory.roofline import counted, is_counted, roofs_of
+from mlc_course.tensor_program.memory.roofs import roofs
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.record import Record, ladder_record, made_on, recorded
-from mlc_course.tensor_program.roofline import counted, is_counted, roofs_of
-from mlc_course.tensor_program.roofs import roofs
-from mlc_course.tensor_program.workload import Workload
-from mlc_course.tensor_program.workloads import make_workload
 from mlc_course.widgets import page
 from mlc_course.widgets.pace import Pace
 

@@ -14,8 +14,10 @@ from mlc_course.background import interruptible
 from mlc_course.errors import UsageError
 from mlc_course.machine import describe
 from mlc_course.tensor_program.draw.side_by_side import side_by_side
+from mlc_course.tensor_program.memory.roofs import roofs
 from mlc_course.tensor_program.picture import times
-from mlc_course.tensor_program.roofs import roofs
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.search import live
 from mlc_course.tensor_program.search.draw_scope import LEAST, genes_side_by_side, scope_svg
 from mlc_course.tensor_program.search.live import Candidate
@@ -26,8 +28,6 @@ from mlc_course.tensor_program.search.recorded import (
     place_of_best,
     recording,
 )
-from mlc_course.tensor_program.workload import Workload
-from mlc_course.tensor_program.workloads import make_workload
 from mlc_course.widgets import page
 from mlc_course.widgets.pace import Pace
 

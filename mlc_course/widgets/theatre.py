@@ -10,10 +10,10 @@ import anywidget
 import traitlets
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.address_stream import AddressStream, address_stream
-from mlc_course.tensor_program.cache import Cache
 from mlc_course.tensor_program.draw.theatre import across, boxes, theatre_svg
-from mlc_course.tensor_program.theatre import PLAYS, Performance, perform
+from mlc_course.tensor_program.memory.address_stream import AddressStream, address_stream
+from mlc_course.tensor_program.memory.cache import Cache
+from mlc_course.tensor_program.memory.theatre import PLAYS, Performance, perform
 from mlc_course.widgets import page
 
 SETS, WAYS, LINES = (1, 2, 4, 8, 16), (1, 2, 4, 8, 16), (4, 8, 16, 32)

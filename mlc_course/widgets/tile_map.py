@@ -11,11 +11,10 @@ import traitlets
 from mlc_course.background import interruptible
 from mlc_course.errors import UsageError
 from mlc_course.machine import describe
-from mlc_course.tensor_program.cache import levels
 from mlc_course.tensor_program.draw.heat_map import HeatMap, Place, heat_map_svg
 from mlc_course.tensor_program.draw.tile_card import kib, tile_card_svg
-from mlc_course.tensor_program.record import Record, made_on
-from mlc_course.tensor_program.tile_map import (
+from mlc_course.tensor_program.memory.cache import levels
+from mlc_course.tensor_program.memory.tile_map import (
     Facts,
     Measured,
     cells,
@@ -25,7 +24,8 @@ from mlc_course.tensor_program.tile_map import (
     measure,
     recorded_map,
 )
-from mlc_course.tensor_program.tiles import KS, NS, SIZES, Tile, best_for, grid
+from mlc_course.tensor_program.memory.tiles import KS, NS, SIZES, Tile, best_for, grid
+from mlc_course.tensor_program.record import Record, made_on
 from mlc_course.tensor_program.tvm_names import host_cpu
 from mlc_course.widgets import page
 from mlc_course.widgets.pace import Pace

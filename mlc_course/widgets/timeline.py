@@ -13,9 +13,9 @@ from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
 from mlc_course.tensor_program import steps
 from mlc_course.tensor_program.draw.timeline import gantt_svg, speedup_svg
-from mlc_course.tensor_program.loads import LOADS, columns_of, scores
-from mlc_course.tensor_program.task_clock import timeline
-from mlc_course.tensor_program.tasks import HOW, Timeline, amdahl, grouped, simulate
+from mlc_course.tensor_program.problems.loads import LOADS, columns_of, scores
+from mlc_course.tensor_program.threads.task_clock import timeline
+from mlc_course.tensor_program.threads.tasks import HOW, Timeline, amdahl, grouped, simulate
 from mlc_course.tensor_program.tvm_names import Schedule
 from mlc_course.widgets import page
 

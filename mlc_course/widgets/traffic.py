@@ -13,10 +13,10 @@ from mlc_course.measure import Comparison
 from mlc_course.tensor_program.contest import race
 from mlc_course.tensor_program.draw.side_by_side import side_by_side
 from mlc_course.tensor_program.draw.traffic import traffic_svg
-from mlc_course.tensor_program.outline import outline
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.reading.outline import outline
 from mlc_course.tensor_program.staged import Counted, Staged
 from mlc_course.tensor_program.staged_problems import PROBLEMS, staged
-from mlc_course.tensor_program.workload import Workload
 from mlc_course.widgets import page
 
 BUDGET_S = 0.7  # of timing, for each way to run a problem

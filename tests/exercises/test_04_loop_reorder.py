@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 
 from mlc_course.grading.ratio import Faster
-from mlc_course.tensor_program.cache import Cache, count
+from mlc_course.tensor_program.memory.cache import Cache, count
 from mlc_course.tensor_program.steps import reorder
 from mlc_course.tensor_program.tvm_names import Schedule, te
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.graph import KINDS, Graph
-from mlc_course.tensor_program.partition import partitioned, sketch, traffic
-from mlc_course.tensor_program.relax_names import transform
+from mlc_course.tensor_program.graphs.graph import KINDS, Graph
+from mlc_course.tensor_program.graphs.partition import partitioned, sketch, traffic
+from mlc_course.tensor_program.graphs.relax_names import transform
 from mlc_course.tensor_program.tvm_names import IRModule, te
 
 ASSIGNMENT = "11_computational_graphs"

@@ -39,10 +39,10 @@ from mlc_course.grading.examined import Examined
 from mlc_course.grading.ratio import Faster, check_possible, race
 from mlc_course.machine import describe
 from mlc_course.measure import Comparison, Timing
-from mlc_course.tensor_program.roofs import Roofs
+from mlc_course.tensor_program.memory.roofs import Roofs
+from mlc_course.tensor_program.problems.workloads import matmul
 from mlc_course.tensor_program.steps import hoist_init, reorder, split, vectorize
 from mlc_course.tensor_program.tvm_names import PrimFunc, Schedule, T
-from mlc_course.tensor_program.workloads import matmul
 
 SMALL = matmul(16, 32, 64)
 

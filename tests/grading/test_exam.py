@@ -33,7 +33,8 @@ def cell(source: str, **about: object) -> dict[str, Any]:
 
 
 SETUP = cell(
-    "from mlc_course.exercise import *\nfrom mlc_course.tensor_program.workloads import matmul\n"
+    "from mlc_course.exercise import *\n"
+    "from mlc_course.tensor_program.problems.workloads import matmul\n"
     "raise SystemExit('only imports are run')",
     grade_id="setup",
     locked=True,

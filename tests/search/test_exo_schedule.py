@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from mlc_course.errors import MachineError, SizeError, WrongResult
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.search import exo_schedule
 from mlc_course.tensor_program.search.exo_schedule import exo
-from mlc_course.tensor_program.workloads import make_workload
 
 SIZES = (32, 24, 128, 192)
 

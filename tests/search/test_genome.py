@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import describe
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.search import live
 from mlc_course.tensor_program.search.genome import Gene, genes, mutated, neighbours
 from mlc_course.tensor_program.search.spaces import micro_kernel_questions, sample_micro_kernels
 from mlc_course.tensor_program.trace import replayed
 from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.workload import Workload
-from mlc_course.tensor_program.workloads import make_workload
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ import pytest
 
 from mlc_course.errors import MachineError, UsageError
 from mlc_course.tensor_program.ladder import climb
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.search import report, spaces, trial, tune
 from mlc_course.tensor_program.search.spaces import STRATEGIES
 from mlc_course.tensor_program.search.trial import Tried
-from mlc_course.tensor_program.workload import Workload
-from mlc_course.tensor_program.workloads import make_workload
 
 pytestmark = pytest.mark.slow  # TVM imports its GPU intrinsics first: 15 s, once a process
 

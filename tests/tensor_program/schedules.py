@@ -10,9 +10,9 @@ from tvm import ir
 
 from mlc_course.errors import CourseError
 from mlc_course.tensor_program import names
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.tvm_names import Schedule, compile_program, shared_tensor, tirx
-from mlc_course.tensor_program.workload import Workload
-from mlc_course.tensor_program.workloads import make_workload
 
 KINDS = {
     tirx.ForKind.SERIAL: "serial",

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from mlc_course.errors import UsageError
 from mlc_course.machine import describe
 from mlc_course.tensor_program import staging, steps
-from mlc_course.tensor_program.accesses import Access, Loop, accesses
 from mlc_course.tensor_program.ladder import scheduled
 from mlc_course.tensor_program.ladders import LADDERS
+from mlc_course.tensor_program.problems.workloads import make_workload
+from mlc_course.tensor_program.reading.accesses import Access, Loop, accesses
 from mlc_course.tensor_program.tvm_names import PrimFunc, Schedule, T, tirx
-from mlc_course.tensor_program.workloads import make_workload
 
 
 def test_a_matmul_reads_three_elements_and_writes_one() -> None:

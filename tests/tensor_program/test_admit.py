@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from mlc_course.errors import UnsafeProgram
 from mlc_course.machine import describe
-from mlc_course.tensor_program.admit import admit, dtypes
+from mlc_course.tensor_program.admission.admit import admit, dtypes
 from mlc_course.tensor_program.ladder import scheduled
 from mlc_course.tensor_program.ladders import LADDERS
+from mlc_course.tensor_program.problems.workload import aligned
+from mlc_course.tensor_program.problems.workloads import WORKLOADS, make_workload
 from mlc_course.tensor_program.tvm_names import (
     IRModule,
     PrimFunc,
@@ -26,8 +28,6 @@ from mlc_course.tensor_program.tvm_names import (
     shared_tensor,
     tirx,
 )
-from mlc_course.tensor_program.workload import aligned
-from mlc_course.tensor_program.workloads import WORKLOADS, make_workload
 
 N = 8
 

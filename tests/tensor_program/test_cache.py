@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.machine import describe
-from mlc_course.tensor_program.addresses import PAGE
-from mlc_course.tensor_program.cache import Cache, Counts, count, levels
 from mlc_course.tensor_program.ladder import scheduled, select
 from mlc_course.tensor_program.ladders import ladder
+from mlc_course.tensor_program.memory.cache import Cache, Counts, count, levels
+from mlc_course.tensor_program.problems.workloads import make_workload
+from mlc_course.tensor_program.reading.addresses import PAGE
 from mlc_course.tensor_program.tvm_names import PrimFunc, Schedule, T, cpu_target, tirx
-from mlc_course.tensor_program.workloads import make_workload
 
 
 class SlowCache:

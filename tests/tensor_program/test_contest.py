@@ -9,8 +9,8 @@ from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program import contest as contest_module
 from mlc_course.tensor_program import steps
 from mlc_course.tensor_program.contest import contest, race, speedup, standings
+from mlc_course.tensor_program.problems.workloads import matmul
 from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.workloads import matmul
 
 SIZES = (8, 8, 8)
 

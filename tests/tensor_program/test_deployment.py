@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from mlc_course.errors import MachineError, SizeError, UsageError
-from mlc_course.tensor_program import deployment, tvm_names
-from mlc_course.tensor_program.network import digits, train
-from mlc_course.tensor_program.tensor_functions import chains
+from mlc_course.tensor_program import tvm_names
+from mlc_course.tensor_program.model import deployment
+from mlc_course.tensor_program.model.network import digits, train
+from mlc_course.tensor_program.model.tensor_functions import chains
 
 IMAGE = digits().test_images[:1]
 needs_linker = pytest.mark.skipif(tvm_names.linker() is None, reason="no C compiler here")

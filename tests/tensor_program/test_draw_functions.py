@@ -10,8 +10,8 @@ import pytest
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.tensor_program.draw.functions import chain_svg, digits_svg
-from mlc_course.tensor_program.network import digits, train
-from mlc_course.tensor_program.tensor_functions import Chain, chains
+from mlc_course.tensor_program.model.network import digits, train
+from mlc_course.tensor_program.model.tensor_functions import Chain, chains
 
 
 def picture(chain: Chain, selected: int = 0, image: int = 0) -> str:

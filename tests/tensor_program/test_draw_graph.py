@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mlc_course.tensor_program import passes
 from mlc_course.tensor_program.draw.graph import graph_svg
-from mlc_course.tensor_program.graph import Graph
-from mlc_course.tensor_program.graph_reader import graph
-from mlc_course.tensor_program.layers import layout
-from mlc_course.tensor_program.relax_names import dataflow, library_call, op
+from mlc_course.tensor_program.graphs import passes
+from mlc_course.tensor_program.graphs.graph import Graph
+from mlc_course.tensor_program.graphs.graph_reader import graph
+from mlc_course.tensor_program.graphs.layers import layout
+from mlc_course.tensor_program.graphs.relax_names import dataflow, library_call, op
 
 
 def residual(bb: Any, x: Any, w: Any) -> Any:

@@ -11,8 +11,8 @@ import pytest
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.draw.heat_map import HeatMap, heat_map_svg
 from mlc_course.tensor_program.draw.tile_card import kib, tile_card_svg
-from mlc_course.tensor_program.tile_map import cells, recorded_map
-from mlc_course.tensor_program.tiles import Tile
+from mlc_course.tensor_program.memory.tile_map import cells, recorded_map
+from mlc_course.tensor_program.memory.tiles import Tile
 
 TABLE = HeatMap("speed < 1", [[4, 2, None], [1, 8, 16]], "ab", "xyz", ("rows", "columns"))
 

@@ -7,7 +7,7 @@ import pytest
 from mlc_course.errors import UsageError
 from mlc_course.machine import describe
 from mlc_course.tensor_program.draw.hierarchy import hierarchy_svg, size_text
-from mlc_course.tensor_program.probes import Probe
+from mlc_course.tensor_program.memory.probes import Probe
 
 PROBES = tuple(
     Probe(4096 << power, (1.0 + power, 1.2 + power, 3.0 + power), (90.0, 100.0, 110.0))

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from mlc_course.errors import AxisError
+from mlc_course.tensor_program.blocks.inspection import ALL, Inspection, blocks, inspected
+from mlc_course.tensor_program.blocks.remarks import ONE
 from mlc_course.tensor_program.draw.inspector import inspector_svg, listing_html
-from mlc_course.tensor_program.inspection import ALL, Inspection, blocks, inspected
-from mlc_course.tensor_program.remarks import ONE
-from mlc_course.tensor_program.small_programs import SMALL
+from mlc_course.tensor_program.problems.small_programs import SMALL
 from mlc_course.tensor_program.tvm_names import T
 
 LEGEND = {"read": 1, "write": 1, "cross": 1, "missed": 1}

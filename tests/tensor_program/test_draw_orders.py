@@ -15,9 +15,9 @@ from mlc_course.tensor_program.draw.orders import orders_svg
 from mlc_course.tensor_program.draw.visits import frames, visits_svg
 from mlc_course.tensor_program.legality import compare
 from mlc_course.tensor_program.legality.unchecked import reordered, run_as
+from mlc_course.tensor_program.problems.workloads import matmul
 from mlc_course.tensor_program.tvm_names import T
 from mlc_course.tensor_program.visits import visits
-from mlc_course.tensor_program.workloads import matmul
 
 
 def comparison(name: str, *seconds: float) -> Comparison:

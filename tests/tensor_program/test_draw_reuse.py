@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mlc_course.tensor_program.draw.reuse import reuse_figure, reuse_svg
-from mlc_course.tensor_program.reuse import Reuse
+from mlc_course.tensor_program.memory.reuse import Reuse
 
 FOUND = Reuse(
     64,

@@ -7,8 +7,8 @@ from mlc_course.tensor_program.draw.side_by_side import (
     program_lines,
     side_by_side,
 )
+from mlc_course.tensor_program.problems.workloads import matmul
 from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.workloads import matmul
 
 
 def test_what_tvm_writes_above_every_program_is_left_out() -> None:

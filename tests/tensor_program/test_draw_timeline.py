@@ -10,8 +10,8 @@ import pytest
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.draw.timeline import LEFT, WIDTH, gantt_svg, owners_svg, speedup_svg
-from mlc_course.tensor_program.shared_lines import NOBODY, SEVERAL
-from mlc_course.tensor_program.tasks import Interval, Timeline, amdahl, simulate
+from mlc_course.tensor_program.threads.shared_lines import NOBODY, SEVERAL
+from mlc_course.tensor_program.threads.tasks import Interval, Timeline, amdahl, simulate
 
 SVG = "{http://www.w3.org/2000/svg}"
 

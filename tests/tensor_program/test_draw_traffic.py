@@ -8,8 +8,8 @@ import pytest
 
 from mlc_course.errors import UsageError
 from mlc_course.measure import Comparison, Timing
-from mlc_course.tensor_program.cache import Cache
 from mlc_course.tensor_program.draw.traffic import traffic_figure, traffic_svg
+from mlc_course.tensor_program.memory.cache import Cache
 from mlc_course.tensor_program.staged import Counted
 from mlc_course.tensor_program.staged_problems import staged
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program import passes
-from mlc_course.tensor_program.fusion import Fusion, fuse
-from mlc_course.tensor_program.graph import KINDS, Graph, Node, Value
-from mlc_course.tensor_program.graph_reader import graph
-from mlc_course.tensor_program.relax_names import dataflow, library_call, op
+from mlc_course.tensor_program.graphs import passes
+from mlc_course.tensor_program.graphs.fusion import Fusion, fuse
+from mlc_course.tensor_program.graphs.graph import KINDS, Graph, Node, Value
+from mlc_course.tensor_program.graphs.graph_reader import graph
+from mlc_course.tensor_program.graphs.relax_names import dataflow, library_call, op
 from mlc_course.tensor_program.tvm_names import IRModule
 
 SIDE = 8

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from mlc_course.errors import SizeError, UsageError
-from mlc_course.tensor_program import passes, steps
-from mlc_course.tensor_program.graph import Graph, Node, Value, size_text
-from mlc_course.tensor_program.graph_reader import graph, scratch_bytes
-from mlc_course.tensor_program.relax_names import bind, constant, dataflow, library_call, op
+from mlc_course.tensor_program import steps
+from mlc_course.tensor_program.graphs import passes
+from mlc_course.tensor_program.graphs.graph import Graph, Node, Value, size_text
+from mlc_course.tensor_program.graphs.graph_reader import graph, scratch_bytes
+from mlc_course.tensor_program.graphs.relax_names import bind, constant, dataflow, library_call, op
 from mlc_course.tensor_program.tvm_names import IRModule, T
 
 ROWS, INNER, COLUMNS = 32, 16, 24

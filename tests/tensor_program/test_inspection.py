@@ -8,15 +8,15 @@ import pytest
 
 from mlc_course.errors import AxisError, BlockError, SizeError, UsageError
 from mlc_course.tensor_program import steps
-from mlc_course.tensor_program.freedom import Freedom, by_iterations, by_kinds
-from mlc_course.tensor_program.inspection import ALL, blocks, inspected, touched
-from mlc_course.tensor_program.judges import judged
+from mlc_course.tensor_program.blocks.freedom import Freedom, by_iterations, by_kinds
+from mlc_course.tensor_program.blocks.inspection import ALL, blocks, inspected, touched
+from mlc_course.tensor_program.blocks.judges import judged
+from mlc_course.tensor_program.blocks.remarks import ONE, remark
 from mlc_course.tensor_program.legality.verdicts import Illegal, Legal
 from mlc_course.tensor_program.once import run_once
-from mlc_course.tensor_program.remarks import ONE, remark
-from mlc_course.tensor_program.small_programs import SMALL
+from mlc_course.tensor_program.problems.small_programs import SMALL
+from mlc_course.tensor_program.problems.workloads import matmul
 from mlc_course.tensor_program.tvm_names import Schedule, T
-from mlc_course.tensor_program.workloads import matmul
 
 HONEST = ("matmul", "row sums", "broadcast add", "convolution")
 KINDS = {

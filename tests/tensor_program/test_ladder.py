@@ -15,17 +15,17 @@ from mlc_course.errors import SizeError, UsageError, WrongResult
 from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program import ladder as ladder_module
 from mlc_course.tensor_program import steps
-from mlc_course.tensor_program.expressions import contract, elementwise, placeholders
 from mlc_course.tensor_program.ladder import Rung, climb, scheduled, select
 from mlc_course.tensor_program.ladders import LADDERS, QUICK_SIZES, ladder
+from mlc_course.tensor_program.problems.expressions import contract, elementwise, placeholders
+from mlc_course.tensor_program.problems.workload import Array, Workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.tvm_names import (
     Schedule,
     compile_program,
     shared_tensor,
     te,
 )
-from mlc_course.tensor_program.workload import Array, Workload
-from mlc_course.tensor_program.workloads import make_workload
 
 NAME = "matmul_exp_matmul"
 RUNGS = [rung.name for rung in ladder(NAME)]

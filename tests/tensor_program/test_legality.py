@@ -15,6 +15,8 @@ from mlc_course.tensor_program.legality import axis_kinds, compare, races, tried
 from mlc_course.tensor_program.legality.instances import MOST
 from mlc_course.tensor_program.legality.unchecked import reordered, run_as
 from mlc_course.tensor_program.legality.verdicts import Illegal, Iteration, Legal, Unknown
+from mlc_course.tensor_program.problems.workload import aligned
+from mlc_course.tensor_program.problems.workloads import matmul, matmul_exp_matmul
 from mlc_course.tensor_program.tvm_names import (
     PrimFunc,
     Schedule,
@@ -23,8 +25,6 @@ from mlc_course.tensor_program.tvm_names import (
     shared_tensor,
     tirx,
 )
-from mlc_course.tensor_program.workload import aligned
-from mlc_course.tensor_program.workloads import matmul, matmul_exp_matmul
 
 
 def nest(*statements, buffers, loops=(("i", 1, 6), ("j", 1, 6))) -> PrimFunc:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mlc_course.errors import SizeError, UsageError
-from mlc_course.tensor_program.loads import LOADS, WINDOW, column_sums, columns_of, scores
+from mlc_course.tensor_program.problems.loads import LOADS, WINDOW, column_sums, columns_of, scores
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.tvm_names import compile_program, shared_tensor
-from mlc_course.tensor_program.workload import Workload
 
 
 @pytest.mark.parametrize(

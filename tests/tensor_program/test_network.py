@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mlc_course.errors import MachineError, SizeError
-from mlc_course.tensor_program import network
-from mlc_course.tensor_program.network import digits, train
+from mlc_course.tensor_program.model import network
+from mlc_course.tensor_program.model.network import digits, train
+from mlc_course.tensor_program.problems.workload import Array, aligned
 from mlc_course.tensor_program.tvm_names import PrimFunc, compile_program, shared_tensor
-from mlc_course.tensor_program.workload import Array, aligned
 
 
 def test_digits_are_split_once_and_for_all() -> None:

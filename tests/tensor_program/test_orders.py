@@ -8,7 +8,7 @@ import pytest
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.tensor_program import names
-from mlc_course.tensor_program.cache import Cache, count
+from mlc_course.tensor_program.memory.cache import Cache, count
 from mlc_course.tensor_program.orders import LAYOUTS, ORDERS, in_order, product
 from mlc_course.tensor_program.tvm_names import Schedule, compile_program, shared_tensor
 from mlc_course.tensor_program.visits import LINE, LINES, SIDE, visits

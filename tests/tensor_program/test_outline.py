@@ -6,10 +6,10 @@ import pytest
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program import steps
-from mlc_course.tensor_program.outline import outline
-from mlc_course.tensor_program.pointwise import scale_shift_clip
+from mlc_course.tensor_program.problems.pointwise import scale_shift_clip
+from mlc_course.tensor_program.problems.workloads import matmul, matmul_exp_matmul
+from mlc_course.tensor_program.reading.outline import outline
 from mlc_course.tensor_program.tvm_names import Schedule, T
-from mlc_course.tensor_program.workloads import matmul, matmul_exp_matmul
 
 APART = """\
 for m in 8, l in 6, k in 4:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.fusion import fuse
-from mlc_course.tensor_program.graph import Graph
-from mlc_course.tensor_program.partition import partitioned, sketch, traffic
+from mlc_course.tensor_program.graphs.fusion import fuse
+from mlc_course.tensor_program.graphs.graph import Graph
+from mlc_course.tensor_program.graphs.partition import partitioned, sketch, traffic
 
 BIG, ROW = (100, 10), (100, 1)
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from mlc_course.errors import UsageError, WrongResult
-from mlc_course.tensor_program import passes, steps
-from mlc_course.tensor_program.graph_race import check, compiled, race_graphs
-from mlc_course.tensor_program.graph_reader import graph
-from mlc_course.tensor_program.passes import Pass
-from mlc_course.tensor_program.relax_names import (
+from mlc_course.tensor_program import steps
+from mlc_course.tensor_program.graphs import passes
+from mlc_course.tensor_program.graphs.graph_race import check, compiled, race_graphs
+from mlc_course.tensor_program.graphs.graph_reader import graph
+from mlc_course.tensor_program.graphs.passes import Pass
+from mlc_course.tensor_program.graphs.relax_names import (
     compile_graph,
     constant,
     dataflow,
@@ -22,8 +23,8 @@ from mlc_course.tensor_program.relax_names import (
     rewrite_call,
     wildcard,
 )
+from mlc_course.tensor_program.problems.workload import aligned
 from mlc_course.tensor_program.tvm_names import IRModule, shared_tensor
-from mlc_course.tensor_program.workload import aligned
 
 RNG = np.random.default_rng(0)
 X, W, B = (aligned(RNG.normal(size=shape)) for shape in ((24, 16), (16, 20), (20,)))

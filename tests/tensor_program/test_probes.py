@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import Machine, describe
-from mlc_course.tensor_program import probes as module
-from mlc_course.tensor_program.probes import (
+from mlc_course.tensor_program.memory import probes as module
+from mlc_course.tensor_program.memory.probes import (
     Probe,
     Ring,
     chase,

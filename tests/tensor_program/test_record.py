@@ -13,6 +13,8 @@ from mlc_course import machine
 from mlc_course.errors import UsageError
 from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program.ladder import Climbed, Rung
+from mlc_course.tensor_program.memory.roofs import Roofs
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.record import (
     Record,
     ladder_record,
@@ -22,8 +24,6 @@ from mlc_course.tensor_program.record import (
     recorded,
     save,
 )
-from mlc_course.tensor_program.roofs import Roofs
-from mlc_course.tensor_program.workloads import make_workload
 
 RUNG_FIELDS = {
     *("name", "why", "median_s", "ratio_to_numpy", "ratio_iqr", "gflops", "fraction_of_peak"),

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program import reuse as module
-from mlc_course.tensor_program.address_stream import address_stream
-from mlc_course.tensor_program.cache import Cache, count
 from mlc_course.tensor_program.ladder import scheduled, select
 from mlc_course.tensor_program.ladders import ladder
-from mlc_course.tensor_program.reuse import NEVER, Reuse, reuse
-from mlc_course.tensor_program.workloads import make_workload, matmul
+from mlc_course.tensor_program.memory import reuse as module
+from mlc_course.tensor_program.memory.address_stream import address_stream
+from mlc_course.tensor_program.memory.cache import Cache, count
+from mlc_course.tensor_program.memory.reuse import NEVER, Reuse, reuse
+from mlc_course.tensor_program.problems.workloads import make_workload, matmul
 
 
 def slow_distances(lines: list[int]) -> Counter[int]:

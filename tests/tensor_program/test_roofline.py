@@ -6,14 +6,14 @@ import pytest
 
 from mlc_course.errors import UsageError
 from mlc_course.measure import Comparison, Timing
-from mlc_course.tensor_program.cache import Cache, count
 from mlc_course.tensor_program.draw.roofline import record_svg, roofline_svg
 from mlc_course.tensor_program.ladder import Climbed, Rung, scheduled
 from mlc_course.tensor_program.ladders import ladder
+from mlc_course.tensor_program.memory.cache import Cache, count
+from mlc_course.tensor_program.memory.roofline import Point, counted, is_counted, points, roofs_of
+from mlc_course.tensor_program.memory.roofs import Roofs
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.record import Record, ladder_record
-from mlc_course.tensor_program.roofline import Point, counted, is_counted, points, roofs_of
-from mlc_course.tensor_program.roofs import Roofs
-from mlc_course.tensor_program.workloads import make_workload
 
 ROOFS = Roofs(1, gflops=100.0, gbytes_per_s=10.0, caches=(80.0,))
 CACHES = (Cache(1024, 4, 64), Cache(4096, 4, 64))

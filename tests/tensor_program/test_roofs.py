@@ -8,8 +8,8 @@ import pytest
 
 from mlc_course import machine
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program import roofs as module
-from mlc_course.tensor_program.roofs import Roofs, higher, measure_roofs, roofs
+from mlc_course.tensor_program.memory import roofs as module
+from mlc_course.tensor_program.memory.roofs import Roofs, higher, measure_roofs, roofs
 
 
 @pytest.fixture

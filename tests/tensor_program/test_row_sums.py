@@ -7,14 +7,14 @@ import pytest
 from mlc_course.errors import SizeError
 from mlc_course.tensor_program.contest import contest
 from mlc_course.tensor_program.ladder import Rung
-from mlc_course.tensor_program.row_sums import (
+from mlc_course.tensor_program.problems.row_sums import (
     add_one,
     exponentials,
     overlapping_sums,
     row_dots,
     row_sums,
 )
-from mlc_course.tensor_program.workload import Workload
+from mlc_course.tensor_program.problems.workload import Workload
 
 PROBLEMS = (row_sums, row_dots, add_one, overlapping_sums, exponentials)
 

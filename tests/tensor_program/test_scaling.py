@@ -6,10 +6,10 @@ import pytest
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
-from mlc_course.tensor_program import scaling as module
 from mlc_course.tensor_program import steps
-from mlc_course.tensor_program.loads import column_sums
-from mlc_course.tensor_program.scaling import prepared, scaling, speedups
+from mlc_course.tensor_program.problems.loads import column_sums
+from mlc_course.tensor_program.threads import scaling as module
+from mlc_course.tensor_program.threads.scaling import prepared, scaling, speedups
 from mlc_course.tensor_program.tvm_names import Schedule
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program import names, steps
-from mlc_course.tensor_program.loads import column_sums, scores
-from mlc_course.tensor_program.shared_lines import NOBODY, SEVERAL, Writes, writes_by_worker
+from mlc_course.tensor_program.problems.loads import column_sums, scores
+from mlc_course.tensor_program.problems.workloads import matmul, matmul_exp_matmul
+from mlc_course.tensor_program.threads.shared_lines import NOBODY, SEVERAL, Writes, writes_by_worker
 from mlc_course.tensor_program.tvm_names import Schedule, T
-from mlc_course.tensor_program.workloads import matmul, matmul_exp_matmul
 
 
 def sums(split: int, order: tuple[str, ...], loop: str) -> Schedule:

@@ -8,9 +8,9 @@ import functools
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.cache import Cache
 from mlc_course.tensor_program.contest import contest
 from mlc_course.tensor_program.ladder import Rung
+from mlc_course.tensor_program.memory.cache import Cache
 from mlc_course.tensor_program.staged import Counted
 from mlc_course.tensor_program.staged_problems import PROBLEMS, staged
 

@@ -6,12 +6,12 @@ import pytest
 
 from mlc_course.errors import SizeError
 from mlc_course.machine import describe
-from mlc_course.tensor_program import streams
 from mlc_course.tensor_program.contest import contest
 from mlc_course.tensor_program.ladder import Rung
+from mlc_course.tensor_program.problems import streams
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.tvm_names import Schedule
 from mlc_course.tensor_program.work import flops
-from mlc_course.tensor_program.workload import Workload
 
 PROBLEMS = {
     "dot": (streams.dot, streams.dot_in_vectors),

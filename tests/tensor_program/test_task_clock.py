@@ -9,12 +9,12 @@ import pytest
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
 from mlc_course.tensor_program import steps
-from mlc_course.tensor_program.loads import scores
-from mlc_course.tensor_program.task_clock import timeline, with_clock
-from mlc_course.tensor_program.tasks import Timeline, chunks
+from mlc_course.tensor_program.problems.loads import scores
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.problems.workloads import matmul, matmul_exp_matmul
+from mlc_course.tensor_program.threads.task_clock import timeline, with_clock
+from mlc_course.tensor_program.threads.tasks import Timeline, chunks
 from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.workload import Workload
-from mlc_course.tensor_program.workloads import matmul, matmul_exp_matmul
 
 THREADS = sorted({1, min(2, usable_cores()), usable_cores()})
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlc_course.errors import SizeError, UsageError
-from mlc_course.tensor_program.tasks import (
+from mlc_course.tensor_program.threads.tasks import (
     HOW,
     Interval,
     Timeline,

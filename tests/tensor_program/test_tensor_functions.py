@@ -7,8 +7,8 @@ import pytest
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.tensor_program.assembly import assembly
-from mlc_course.tensor_program.network import digits, train
-from mlc_course.tensor_program.tensor_functions import FORMS, Chain, chains
+from mlc_course.tensor_program.model.network import digits, train
+from mlc_course.tensor_program.model.tensor_functions import FORMS, Chain, chains
 
 NAMES = ["one call", "five functions", "two functions", "library"]
 

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.cache import Cache, count
 from mlc_course.tensor_program.draw.theatre import across, boxes, theatre_svg
-from mlc_course.tensor_program.theatre import PLAYS, Performance, perform, total, transpose
-from mlc_course.tensor_program.workloads import matmul
+from mlc_course.tensor_program.memory.cache import Cache, count
+from mlc_course.tensor_program.memory.theatre import PLAYS, Performance, perform, total, transpose
+from mlc_course.tensor_program.problems.workloads import matmul
 
 SMALL = Cache(256, 2, 16)  # 8 sets of 2 ways
 

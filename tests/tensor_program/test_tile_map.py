@@ -7,9 +7,8 @@ import json
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.cache import Cache
-from mlc_course.tensor_program.record import made_on
-from mlc_course.tensor_program.tile_map import (
+from mlc_course.tensor_program.memory.cache import Cache
+from mlc_course.tensor_program.memory.tile_map import (
     cells,
     facts,
     figures,
@@ -19,7 +18,8 @@ from mlc_course.tensor_program.tile_map import (
     rank_correlation,
     recorded_map,
 )
-from mlc_course.tensor_program.tiles import Tile, grid
+from mlc_course.tensor_program.memory.tiles import Tile, grid
+from mlc_course.tensor_program.record import made_on
 
 LEVELS = (Cache(4096), Cache(16384))
 SIZES = (16, 64, 96)

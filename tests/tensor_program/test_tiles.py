@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from mlc_course.errors import SizeError, UsageError
-from mlc_course.tensor_program.cache import Cache
 from mlc_course.tensor_program.contest import contest
 from mlc_course.tensor_program.ladder import Rung
-from mlc_course.tensor_program.tiles import (
+from mlc_course.tensor_program.memory.cache import Cache
+from mlc_course.tensor_program.memory.tiles import (
     Tile,
     best_for,
     fetched_lines,
@@ -19,9 +19,9 @@ from mlc_course.tensor_program.tiles import (
     tiled,
     untiled,
 )
-from mlc_course.tensor_program.traffic import traffic
+from mlc_course.tensor_program.memory.traffic import traffic
+from mlc_course.tensor_program.problems.workloads import matmul
 from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.workloads import matmul
 
 SMALL = (Cache(4096), Cache(16384))
 SIZES = (16, 64, 96)

@@ -8,9 +8,9 @@ from mlc_course.errors import CourseError
 from mlc_course.tensor_program import staging, steps
 from mlc_course.tensor_program.ladder import scheduled
 from mlc_course.tensor_program.ladders import ladder
+from mlc_course.tensor_program.problems.workloads import make_workload, matmul
 from mlc_course.tensor_program.trace import lines, replayed, stages
 from mlc_course.tensor_program.tvm_names import Schedule, same_structure
-from mlc_course.tensor_program.workloads import make_workload, matmul
 
 PROGRAM = matmul(64, 64, 64).program()
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.tensor_program import steps
-from mlc_course.tensor_program.addresses import PAGE
-from mlc_course.tensor_program.cache import Cache, count
-from mlc_course.tensor_program.pointwise import scale_shift_clip
-from mlc_course.tensor_program.traffic import Traffic, traffic
+from mlc_course.tensor_program.memory.cache import Cache, count
+from mlc_course.tensor_program.memory.traffic import Traffic, traffic
+from mlc_course.tensor_program.problems.pointwise import scale_shift_clip
+from mlc_course.tensor_program.problems.workloads import WORKLOADS, make_workload, matmul
+from mlc_course.tensor_program.reading.addresses import PAGE
 from mlc_course.tensor_program.tvm_names import IRModule, Schedule, T
-from mlc_course.tensor_program.workloads import WORKLOADS, make_workload, matmul
 
 SMALL = (Cache(1024, 2), Cache(4096, 4), Cache(16384, 8))
 SIZES = {

@@ -8,9 +8,9 @@ from schedules import Program, chain, refused
 
 from mlc_course.errors import BlockError
 from mlc_course.tensor_program import names, steps
+from mlc_course.tensor_program.problems.workload import Array, aligned
 from mlc_course.tensor_program.tvm_names import Schedule, compile_program, shared_tensor, te
 from mlc_course.tensor_program.vector_math import polynomial_exp
-from mlc_course.tensor_program.workload import Array, aligned
 
 LIMIT = 87.3
 

@@ -9,10 +9,10 @@ import pytest
 from mlc_course.errors import UsageError
 from mlc_course.machine import describe
 from mlc_course.tensor_program.assembly import assembly
-from mlc_course.tensor_program.tiles import Tile, tiled, untiled
+from mlc_course.tensor_program.memory.tiles import Tile, tiled, untiled
+from mlc_course.tensor_program.problems.workloads import matmul
 from mlc_course.tensor_program.tvm_names import Schedule
 from mlc_course.tensor_program.vector_targets import race_targets, vector_targets
-from mlc_course.tensor_program.workloads import matmul
 
 
 def test_the_machine_itself_is_always_a_target_and_the_last() -> None:

@@ -6,16 +6,16 @@ import pytest
 
 from mlc_course.tensor_program import steps
 from mlc_course.tensor_program.ladders import ladder
-from mlc_course.tensor_program.tvm_names import PrimFunc, Schedule, T, te
-from mlc_course.tensor_program.vector_math import polynomial_exp
-from mlc_course.tensor_program.work import exps, flops, runs, stages
-from mlc_course.tensor_program.workloads import (
+from mlc_course.tensor_program.problems.workloads import (
     linear_relu,
     matmul_exp_matmul,
     rms_norm,
     softmax,
     two_layer_network,
 )
+from mlc_course.tensor_program.tvm_names import PrimFunc, Schedule, T, te
+from mlc_course.tensor_program.vector_math import polynomial_exp
+from mlc_course.tensor_program.work import exps, flops, runs, stages
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ import pytest
 from tvm.s_tir.analysis import estimate_tir_flops
 
 from mlc_course.errors import SizeError, UsageError, WrongResult
+from mlc_course.tensor_program.problems.workload import Array, Operand, Workload, aligned
+from mlc_course.tensor_program.problems.workloads import WORKLOADS, make_workload
 from mlc_course.tensor_program.tvm_names import (
     ALIGNMENT,
     IRModule,
     compile_program,
     shared_tensor,
 )
-from mlc_course.tensor_program.workload import Array, Operand, Workload, aligned
-from mlc_course.tensor_program.workloads import WORKLOADS, make_workload
 
 # Sizes that tiles divide, sizes that nothing divides, and ones.
 SIZES: dict[str, tuple[tuple[int, ...], ...]] = {

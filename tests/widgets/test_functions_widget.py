@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.network import train
+from mlc_course.tensor_program.model.network import train
 from mlc_course.widgets.functions import FunctionExplorer
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.inspection import ALL
-from mlc_course.tensor_program.remarks import ONE
-from mlc_course.tensor_program.small_programs import SMALL
-from mlc_course.tensor_program.workloads import matmul
+from mlc_course.tensor_program.blocks.inspection import ALL
+from mlc_course.tensor_program.blocks.remarks import ONE
+from mlc_course.tensor_program.problems.small_programs import SMALL
+from mlc_course.tensor_program.problems.workloads import matmul
 from mlc_course.widgets.inspector import BlockInspector
 
 

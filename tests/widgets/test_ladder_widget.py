@@ -10,8 +10,8 @@ import pytest
 from mlc_course.errors import UsageError, WrongResult
 from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program.ladder import Climbed, Rung
-from mlc_course.tensor_program.roofs import Roofs
-from mlc_course.tensor_program.workload import Workload
+from mlc_course.tensor_program.memory.roofs import Roofs
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.widgets import ladder as module
 from mlc_course.widgets.ladder import COURSES, LadderWidget
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from mlc_course.errors import UsageError, WrongResult
-from mlc_course.tensor_program.roofs import Roofs
+from mlc_course.tensor_program.memory.roofs import Roofs
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.search.draw_scope import scope_svg
 from mlc_course.tensor_program.search.genome import Gene
 from mlc_course.tensor_program.search.live import Candidate, Space
 from mlc_course.tensor_program.search.recorded import Population, Trial, place_of_best
-from mlc_course.tensor_program.workload import Workload
 from mlc_course.widgets.search_scope import RECORDED, SearchScope
 
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.cache import count
-from mlc_course.tensor_program.theatre import PLAYS
+from mlc_course.tensor_program.memory.cache import count
+from mlc_course.tensor_program.memory.theatre import PLAYS
 from mlc_course.widgets.theatre import Theatre
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from mlc_course.errors import UsageError, WrongResult
 from mlc_course.measure import Comparison, Timing
-from mlc_course.tensor_program.cache import Cache
-from mlc_course.tensor_program.tile_map import Facts, Measured, cells, recorded_map
-from mlc_course.tensor_program.tiles import Tile, grid
+from mlc_course.tensor_program.memory.cache import Cache
+from mlc_course.tensor_program.memory.tile_map import Facts, Measured, cells, recorded_map
+from mlc_course.tensor_program.memory.tiles import Tile, grid
 from mlc_course.widgets import page
 from mlc_course.widgets import tile_map as module
 from mlc_course.widgets.tile_map import VIEWS, TileMap

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.loads import scores
-from mlc_course.tensor_program.task_clock import with_clock
-from mlc_course.tensor_program.tasks import Timeline, simulate
+from mlc_course.tensor_program.problems.loads import scores
+from mlc_course.tensor_program.threads.task_clock import with_clock
+from mlc_course.tensor_program.threads.tasks import Timeline, simulate
 from mlc_course.tensor_program.tvm_names import Schedule
 from mlc_course.widgets.timeline import GRAINS, MOST_WORKERS, TaskTimeline, schedule
 

@@ -9,7 +9,7 @@ import pytest
 
 from mlc_course.errors import UsageError, WrongResult
 from mlc_course.measure import Comparison, Timing
-from mlc_course.tensor_program.workload import Workload
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.widgets.traffic import TrafficWidget
 
 

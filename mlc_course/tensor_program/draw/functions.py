@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from mlc_course.errors import SizeError, UsageError
-from mlc_course.tensor_program.tensor_functions import WEIGHTS, Chain
-from mlc_course.tensor_program.workload import Array
+from mlc_course.tensor_program.model.tensor_functions import WEIGHTS, Chain
+from mlc_course.tensor_program.problems.workload import Array
 
 WIDTH, HEIGHT = 1000, 384
 BELOW = "#e69f00"  # Okabe and Ito's amber

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from mlc_course.tensor_program.graph import Graph, Node, Value, size_text
-from mlc_course.tensor_program.layers import Layout, layout
+from mlc_course.tensor_program.graphs.graph import Graph, Node, Value, size_text
+from mlc_course.tensor_program.graphs.layers import Layout, layout
 from mlc_course.tensor_program.picture import INK, OURS, PAPER, THEME, TINT
 
 LEFT, COLUMN, ROW = 280, 380, 88  # the first column's middle, from one to the next, row to row

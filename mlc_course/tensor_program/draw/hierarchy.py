@@ -11,8 +11,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import Machine, describe
+from mlc_course.tensor_program.memory.probes import Probe
 from mlc_course.tensor_program.picture import INK, OURS, STYLE, WIDTH_IN, round_ticks, svg_text
-from mlc_course.tensor_program.probes import Probe
 
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes"))
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlc_course.tensor_program.draw.side_by_side import program_lines
-from mlc_course.tensor_program.inspection import (
+from mlc_course.tensor_program.blocks.inspection import (
     ALL,
     Access,
     Element,
@@ -23,8 +22,9 @@ from mlc_course.tensor_program.inspection import (
     Moment,
     touched,
 )
-from mlc_course.tensor_program.remarks import ONE
-from mlc_course.tensor_program.walk import main_function
+from mlc_course.tensor_program.blocks.remarks import ONE
+from mlc_course.tensor_program.draw.side_by_side import program_lines
+from mlc_course.tensor_program.reading.walk import main_function
 
 WIDTH, TOP, GAP, EDGE = 560, 84, 26, 22
 LARGEST, SMALLEST = 36, 30  # the side of an element

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from mlc_course.tensor_program.memory.reuse import Reuse
 from mlc_course.tensor_program.picture import INK, OURS, PAPER, STYLE, WIDTH_IN, svg_text
-from mlc_course.tensor_program.reuse import Reuse
 
 # Okabe and Ito's, without those that mean something else in this course; hatches tell them apart.
 COLOURS = (OURS, "#56b4e9", "#e69f00", "#cc79a7", "#f0e442")

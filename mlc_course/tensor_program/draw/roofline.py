@@ -15,6 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mlc_course.errors import UsageError
+from mlc_course.tensor_program.memory.roofline import Point, points, roofs_of
+from mlc_course.tensor_program.memory.roofs import Roofs
 from mlc_course.tensor_program.picture import (
     INK,
     NUMPY,
@@ -28,8 +30,6 @@ from mlc_course.tensor_program.picture import (
     svg_text,
 )
 from mlc_course.tensor_program.record import Record, headline, made_on
-from mlc_course.tensor_program.roofline import Point, points, roofs_of
-from mlc_course.tensor_program.roofs import Roofs
 
 LABEL_IN = 0.27  # from one name to the next
 NAMES_FROM = 1.03  # of the width of the axes

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.address_stream import Placed
-from mlc_course.tensor_program.theatre import Performance
+from mlc_course.tensor_program.memory.address_stream import Placed
+from mlc_course.tensor_program.memory.theatre import Performance
 
 WIDTH = 1000
 TOP = 56  # of the matrices and the cache, below their headings

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.picture import INK, OURS, PAPER, ROOF, TINT
-from mlc_course.tensor_program.shared_lines import NOBODY, SEVERAL
-from mlc_course.tensor_program.tasks import Timeline
+from mlc_course.tensor_program.threads.shared_lines import NOBODY, SEVERAL
+from mlc_course.tensor_program.threads.tasks import Timeline
 
 WIDTH = 1000
 LEFT, RIGHT = 92, 24

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from mlc_course.errors import UsageError
 from mlc_course.measure import Comparison
-from mlc_course.tensor_program.cache import Cache
+from mlc_course.tensor_program.memory.cache import Cache
 from mlc_course.tensor_program.picture import (
     INK,
     NUMPY,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.integers import MEANINGS, kind_of
+from mlc_course.tensor_program.admission.integers import MEANINGS, kind_of
+from mlc_course.tensor_program.reading.walk import Expr, Touch, Var, operands
 from mlc_course.tensor_program.tvm_names import Call, StringImm, TensorLoad, same_structure, tirx
-from mlc_course.tensor_program.walk import Expr, Touch, Var, operands
 
 # Sums, products and extremes may take their terms in any order; a difference is a sum, too.
 FAMILIES: dict[type, str] = {

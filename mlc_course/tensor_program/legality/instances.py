@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality.forms import evaluate, form_of, update_family
-from mlc_course.tensor_program.tvm_names import IRModule, PrimFunc, SBlockRealize, Schedule, tirx
-from mlc_course.tensor_program.walk import (
+from mlc_course.tensor_program.reading.walk import (
     Bound,
     Expr,
     Guard,
@@ -29,6 +28,7 @@ from mlc_course.tensor_program.walk import (
     main_function,
     walk,
 )
+from mlc_course.tensor_program.tvm_names import IRModule, PrimFunc, SBlockRealize, Schedule, tirx
 
 MOST = 100_000  # instances that are looked at; one takes about 5 microseconds
 SMALLER = "make the program with small sizes, such as matmul(6, 5, 4)"

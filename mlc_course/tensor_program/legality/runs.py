@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality.instances import OUTSIDE, Ints, executed
 from mlc_course.tensor_program.legality.verdicts import Iteration
+from mlc_course.tensor_program.reading.walk import Repeat, main_function
 from mlc_course.tensor_program.tvm_names import IRModule, PrimFunc, Schedule
-from mlc_course.tensor_program.walk import Repeat, main_function
 
 # What an instance does to an element. The families of updates follow from UPDATE on.
 READ, WRITE, BOTH, UPDATE = range(4)

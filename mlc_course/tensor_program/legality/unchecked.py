@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlc_course.errors import AxisError, UsageError
+from mlc_course.tensor_program.reading.walk import KINDS, main_function
 from mlc_course.tensor_program.tvm_names import (
     IRModule,
     PrimFunc,
@@ -16,7 +17,6 @@ from mlc_course.tensor_program.tvm_names import (
     Schedule,
     tirx,
 )
-from mlc_course.tensor_program.walk import KINDS, main_function
 
 
 def reordered(program: IRModule | PrimFunc | Schedule, *loops: str) -> PrimFunc:

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from mlc_course.errors import MachineError, SizeError, WrongResult
 from mlc_course.measure import Comparison, compare
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.search.exo_kernel import matmul_exp_matmul
-from mlc_course.tensor_program.workload import Workload
 
 Array = NDArray[np.float32]
 ROWS, COLUMNS = 16, 64  # of a tile

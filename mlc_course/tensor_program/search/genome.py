@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlc_course.errors import UsageError
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.workload import Workload
 
 TILE, CHOICE, PLACE = "SamplePerfectTile", "SampleCategorical", "SampleComputeLocation"
 

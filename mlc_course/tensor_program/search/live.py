@@ -15,6 +15,7 @@ from typing import Any
 from mlc_course.errors import UsageError
 from mlc_course.machine import describe
 from mlc_course.measure import compare
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.search.genome import Gene, genes, mutated
 from mlc_course.tensor_program.search.spaces import (
     micro_kernel_questions,
@@ -25,7 +26,6 @@ from mlc_course.tensor_program.search.spaces import (
 )
 from mlc_course.tensor_program.trace import replayed
 from mlc_course.tensor_program.tvm_names import Schedule, compile_program, shared_tensor
-from mlc_course.tensor_program.workload import Workload
 
 BUDGET_S = 0.2  # of timing one candidate beside NumPy
 PARENTS = 4  # how many of the best may have children

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import Machine
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.record import Record, made_on
 from mlc_course.tensor_program.search import tune
 from mlc_course.tensor_program.search.genome import Gene
@@ -20,8 +22,6 @@ from mlc_course.tensor_program.search.spaces import (
     strategy,
 )
 from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.workload import Workload
-from mlc_course.tensor_program.workloads import make_workload
 
 
 @dataclass(frozen=True)

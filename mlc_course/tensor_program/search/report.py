@@ -13,13 +13,13 @@ from mlc_course.background import leave
 from mlc_course.errors import MachineError, UsageError
 from mlc_course.tensor_program import record, table
 from mlc_course.tensor_program.ladder import climb
+from mlc_course.tensor_program.memory.roofs import roofs
 from mlc_course.tensor_program.picture import milliseconds
-from mlc_course.tensor_program.roofs import roofs
+from mlc_course.tensor_program.problems.workload import Workload
+from mlc_course.tensor_program.problems.workloads import make_workload
 from mlc_course.tensor_program.search import tune
 from mlc_course.tensor_program.search.spaces import strategy as strategy_of
 from mlc_course.tensor_program.search.tune import Fleet
-from mlc_course.tensor_program.workload import Workload
-from mlc_course.tensor_program.workloads import make_workload
 
 INTERRUPTED = 130
 BUDGET_S = 6.0  # of comparing the best with NumPy

@@ -11,9 +11,9 @@ from mlc_course.machine import Machine, describe
 from mlc_course.tensor_program import names
 from mlc_course.tensor_program.ladders import PRODUCTS
 from mlc_course.tensor_program.ladders.gebp import RegisterTile, micro_kernel
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.tvm_names import LoopRV, Schedule, meta_schedule
 from mlc_course.tensor_program.vector_math import polynomial_exp
-from mlc_course.tensor_program.workload import Workload
 
 LARGEST_INNER_TILE = 64
 

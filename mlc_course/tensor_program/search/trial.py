@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from mlc_course.tensor_program import tvm_names
+from mlc_course.tensor_program.problems.workload import aligned
 from mlc_course.tensor_program.tvm_names import derived_object, meta_schedule
-from mlc_course.tensor_program.workload import aligned
 
 DEVIATION = 0.02  # of the inputs: small enough for exp of a product to stay finite
 READINGS = 3

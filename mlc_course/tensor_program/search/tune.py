@@ -14,6 +14,7 @@ from mlc_course.background import pushed
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
 from mlc_course.tensor_program.ladder import Rung
+from mlc_course.tensor_program.problems.workload import Workload
 from mlc_course.tensor_program.record import Record, provenance, save
 from mlc_course.tensor_program.search.spaces import Strategy
 from mlc_course.tensor_program.search.spaces import strategy as strategy_of
@@ -26,7 +27,6 @@ from mlc_course.tensor_program.tvm_names import (
     derived_object,
     meta_schedule,
 )
-from mlc_course.tensor_program.workload import Workload
 
 WORKLOAD_FILE, RECORDS_FILE, ABOUT_FILE = "workload.json", "records.json", "about.json"
 BATCH = 8  # candidates between two looks of the cost model; small, so that progress is seen

@@ -1,0 +1,1 @@
+"""Which programs from elsewhere may run here: a closed list, and proofs of bounds."""

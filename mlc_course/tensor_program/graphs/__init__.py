@@ -1,0 +1,1 @@
+"""Computational graphs in Relax: read as values, fused, drawn, raced."""

@@ -1,0 +1,74 @@
+"""Compiled graphs against NumPy: checked, then timed in turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mlc_course.errors import UsageError, WrongResult
+from mlc_course.measure import Clock, Comparison, compare
+from mlc_course.tensor_program.graphs.relax_names import MAIN, compile_graph
+from mlc_course.tensor_program.problems.workload import Array
+from mlc_course.tensor_program.tvm_names import IRModule, shared_tensor
+
+TOLERANCE = 1e-4  # relative, in the Frobenius norm
+MOST_ROUNDS = 2000  # a call may take microseconds
+
+
+def compiled(
+    module: IRModule, inputs: Mapping[str, Array], *, threads: int = 1
+) -> Callable[[], Any]:
+    """A call without arguments: the graph on those of the inputs that are its parameters.
+
+    It returns TVM's tensor. Raises ``UsageError`` when a parameter has no input.
+    """
+    wanted = [str(each.name) for each in module[MAIN].params]
+    missing = [name for name in wanted if name not in inputs]
+    if missing:
+        raise UsageError("a parameter without an input", expected=", ".join(wanted), got=missing)
+    run = compile_graph(module, threads=threads)
+    tensors = [shared_tensor(inputs[name]) for name in wanted]
+    return lambda: run(*tensors)
+
+
+def race_graphs(
+    graphs: Mapping[str, IRModule],
+    inputs: Mapping[str, Array],
+    numpy: Callable[[], Array],
+    *,
+    threads: int = 1,
+    budget_s: float = 1.5,
+    clock: Clock = time.perf_counter,
+) -> dict[str, Comparison]:
+    """Compile and check each graph, then time all of them and NumPy in turn.
+
+    ``inputs`` are arrays as ``workload.aligned`` makes them, by the names of the parameters. On
+    one thread, ``time.process_time`` is a clock that neighbours on the same core do not move.
+    Raises ``WrongResult`` when a graph and NumPy disagree.
+    """
+    calls = {name: compiled(each, inputs, threads=threads) for name, each in graphs.items()}
+    expected = numpy()
+    for name, call in calls.items():
+        check(name, call().numpy(), expected)
+    rounds = (5, MOST_ROUNDS)
+    return compare(
+        calls, ("NumPy", numpy), threads=threads, budget_s=budget_s, rounds=rounds, clock=clock
+    )
+
+
+def check(name: str, got: Array, expected: Array) -> float:
+    """Relative error of a result in the Frobenius norm; raises ``WrongResult`` above 1e-4."""
+    if got.shape != expected.shape:
+        raise WrongResult(f"{name}: shape", expected=expected.shape, got=got.shape)
+    scale = float(np.linalg.norm(expected)) or 1.0
+    error = float(np.linalg.norm(got - expected)) / scale
+    if not error <= TOLERANCE:  # NaN too
+        raise WrongResult(
+            f"{name}: the result differs from NumPy's",
+            expected=f"relative error <= {TOLERANCE:g}",
+            got=f"{error:.3g}",
+        )
+    return error

@@ -1,0 +1,1 @@
+"""What memory costs: counted on simulated caches, and measured on this machine."""

@@ -1,0 +1,1 @@
+"""A trained network on its way from development form to deployment form."""
