@@ -185,7 +185,7 @@ def merge(sch: Schedule, first: str, second: str, *, at: str) -> None:
             f"merge({first}, {second}): {second} would run before what it reads is written",
             expected=f"every producer of {second} inside or before the loops of {first}",
             got=f"{', '.join(late)} between them",
-            hint=f"inline it first: inline(sch, {late[0]!r})",
+            hint=f"fuse_consumer(sch, {late[0]!r}, into={first!r}, at=...) before, or inline it",
         )
     loops = [names.loop(sch, block, at) for block in (first, second)]
     if sch.get(loops[0]).same_as(sch.get(loops[1])):  # TVM would end the process

@@ -35,7 +35,8 @@ function render({ model, el }) {
   });
   follow(model, ["program"], () => { program.innerHTML = model.get("program"); });
   follow(model, ["busy"], () => {
-    for (const control of [problem, measure]) control.disabled = model.get("busy");
+    // A picture drawn meanwhile would count as time of the program that is measured.
+    for (const control of [problem, ways.firstChild, measure]) control.disabled = model.get("busy");
   });
 }
 
