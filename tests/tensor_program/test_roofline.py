@@ -67,6 +67,27 @@ def test_bytes_are_those_that_the_caches_fetch(record: Record) -> None:
         assert kept["bytes_moved"] == [64 * level.misses for level in seen]
 
 
+TINY = {
+    "matmul_exp_matmul": (32, 24, 64, 64),
+    "matmul": (16, 24, 64),
+    "linear_relu": (16, 24, 64),
+    "softmax": (4, 64),
+    "conv2d": (4, 10, 10, 16, 3, 3),
+}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_rung_of_every_ladder_has_a_place_under_the_roof(name: str) -> None:
+    workload, numpy = make_workload(name, TINY[name]), Timing("NumPy", (1e-4,))
+    climbed = [
+        Climbed(rung, Comparison(Timing(rung.name, (1e-3,)), numpy), 0.0, "def main")
+        for rung in ladder(name)
+    ]
+    *_, found = counted(ladder_record(workload, climbed, ROOFS, threads=1), ladder(name), CACHES)
+    for source in ROOFS.sources:
+        assert all(0 < point.attainable(ROOFS, source) <= 100 for point in points(found, source))
+
+
 def test_a_rung_is_known_by_its_name(record: Record) -> None:
     other = (Rung("other", "", lambda sch: None),)
     with pytest.raises(UsageError, match="no such rung"):
