@@ -56,6 +56,73 @@ const statusLine = (model) => {
   return line;
 };
 
+const button = (text, testid, act) => {
+  const made = element("button", { type: "button", "data-testid": testid }, text);
+  made.addEventListener("click", act);
+  return made;
+};
+
+const JUMPS = {
+  ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -16, PageUp: 16,
+  Home: -Infinity, End: Infinity,
+};
+
+// Buttons and a slider that walk through frames computed in Python; the trait is `step`. `frames`
+// is a trait too: `frames.said` has a sentence for each step, and `pose(frames, step)` draws one.
+// `restart()` is for when the frames have changed (who plays goes on), `stop()` ends playing.
+const player = (model, unit, said, pose) => {
+  const slider = element("input", {
+    type: "range", min: "0", step: "1", class: "mlc-wide", "data-testid": "slider",
+    "aria-label": `${unit} done; arrow keys go one back or on`,
+  });
+  const speed = element("select", { "aria-label": "speed", "data-testid": "speed" });
+  speed.append(...[[4, `4 ${unit} a second`], [15, "15 a second"], [60, "60 a second"]].map(
+    ([value, text]) => element("option", { value }, text)));
+  speed.value = "15";
+
+  let step = model.get("step"), timer = null;
+  const last = () => model.get("frames").said.length - 1;
+  const show = (wanted) => {
+    step = Math.min(Math.max(wanted, 0), last());
+    pose(model.get("frames"), step);
+    slider.value = step;
+    said.textContent = model.get("frames").said[step];
+  };
+  const stop = () => { clearInterval(timer); timer = null; playing.textContent = "Play"; };
+  const go = (wanted) => {
+    show(wanted);
+    stop();
+    if (step !== model.get("step")) assign(model, "step", step);
+  };
+  const play = () => {
+    if (step === last()) show(0);
+    playing.textContent = "Pause";
+    timer = setInterval(() => {
+      show(step + 1);
+      if (step === last()) go(step);
+    }, 1000 / Number(speed.value));
+  };
+  const playing = button("Play", "play", () => (timer ? go(step) : play()));
+  playing.classList.add("mlc-main");
+  speed.addEventListener("change", () => { if (timer) { clearInterval(timer); play(); } });
+  // JupyterLab keeps the arrow keys from a slider, so they are acted on here.
+  slider.addEventListener("keydown", (event) => {
+    if (!(event.key in JUMPS)) return;
+    event.preventDefault();
+    go(step + JUMPS[event.key]);
+  });
+  slider.addEventListener("input", () => { stop(); show(Number(slider.value)); });
+  slider.addEventListener("change", () => go(Number(slider.value)));
+  follow(model, ["step"], () => {
+    if (!timer && step !== model.get("step")) show(model.get("step"));
+  });
+  const controls = element("div", { class: "mlc-controls mlc-player" }, playing,
+    button("Back", "back", () => go(step - 1)), button("Step", "forward", () => go(step + 1)),
+    button("To the end", "end", () => go(last())), speed, slider);
+  const restart = () => { slider.max = last(); show(timer ? step : model.get("step")); };
+  return { controls, restart, stop };
+};
+
 // JupyterLab has shortcuts on plain keys and arrows, which must not act inside a widget.
 const begin = (el) => {
   el.classList.add("mlc");

@@ -1,4 +1,3 @@
-const SPEEDS = [["4", "4 iterations a second"], ["15", "15 a second"], ["60", "60 a second"]];
 const MATRICES = ["A", "B", "C"], LOOPS = ["m", "n", "k"];
 
 // What the picture shows after `step` iterations; every value was computed in Python.
@@ -24,25 +23,12 @@ const pose = (stage, frames, step) => {
   });
 };
 
-const button = (text, testid, act) => {
-  const made = element("button", { type: "button", "data-testid": testid }, text);
-  made.addEventListener("click", act);
-  return made;
-};
-
 function render({ model, el }) {
   begin(el);
   const dial = radios(model, "order", "the loops, from outside to inside",
     model.get("orders").map((order) => [order, order]));
   const stage = element("div", { class: "mlc-chart", "data-testid": "stage" });
   const said = element("p", { class: "mlc-status", "data-testid": "said" });
-  const slider = element("input", {
-    type: "range", min: "0", step: "1", class: "mlc-wide", "data-testid": "slider",
-    "aria-label": "iterations done; arrow keys go one iteration back or on",
-  });
-  const speed = element("select", { "aria-label": "speed", "data-testid": "speed" });
-  speed.append(...SPEEDS.map(([value, text]) => element("option", { value }, text)));
-  speed.value = "15";
   const size = element("select", { "aria-label": "size of the matrices", "data-testid": "size" });
   size.append(...model.get("sizes").map((n) => element("option", { value: n }, `${n} x ${n}`)));
   size.addEventListener("change", () => assign(model, "size", Number(size.value)));
@@ -53,33 +39,8 @@ function render({ model, el }) {
   });
   const table = element("div", { "data-testid": "runs" });
 
-  let step = model.get("step"), timer = null;
-  const last = () => model.get("frames").said.length - 1;
-  const show = (wanted) => {
-    step = Math.min(Math.max(wanted, 0), last());
-    pose(stage, model.get("frames"), step);
-    slider.value = step;
-    said.textContent = model.get("frames").said[step];
-  };
-  const rest = () => { clearInterval(timer); timer = null; playing.textContent = "Play"; };
-  const pause = () => {
-    rest();
-    if (step !== model.get("step")) assign(model, "step", step);
-  };
-  const go = (wanted) => { show(wanted); pause(); };
-  const play = () => {
-    if (step === last()) show(0);
-    playing.textContent = "Pause";
-    timer = setInterval(() => {
-      show(step + 1);
-      if (step === last()) pause();
-    }, 1000 / Number(speed.value));
-  };
-  const playing = button("Play", "play", () => (timer ? pause() : play()));
-  playing.classList.add("mlc-main");
-  speed.addEventListener("change", () => { if (timer) { clearInterval(timer); play(); } });
-  slider.addEventListener("input", () => { rest(); show(Number(slider.value)); });
-  slider.addEventListener("change", () => go(Number(slider.value)));
+  const { controls, restart, stop } = player(model, "iterations", said,
+    (frames, step) => pose(stage, frames, step));
   chart.addEventListener("click", (event) => {
     const part = event.target.closest('[id^="row-"], [id^="rung-"], [id^="name-"]');
     if (part) assign(model, "order", model.get("orders")[Number(part.id.split("-")[1])]);
@@ -87,28 +48,19 @@ function render({ model, el }) {
 
   el.append(
     element("div", { class: "mlc-controls" }, dial),
-    element("div", { class: "mlc-controls mlc-player" }, playing,
-      button("Back", "back", () => go(step - 1)), button("Step", "forward", () => go(step + 1)),
-      button("To the end", "end", () => go(last())), speed, slider),
+    controls,
     said, stage, table,
     element("div", { class: "mlc-controls" }, size, measure), statusLine(model), chart,
   );
 
-  follow(model, ["stage"], () => {
-    stage.innerHTML = model.get("stage");
-    slider.max = last();
-    show(timer ? step : model.get("step"));
-  });
-  follow(model, ["step"], () => {
-    if (!timer && step !== model.get("step")) show(model.get("step"));
-  });
+  follow(model, ["stage"], () => { stage.innerHTML = model.get("stage"); restart(); });
   follow(model, ["table"], () => { table.innerHTML = model.get("table"); });
   follow(model, ["svg"], () => { chart.innerHTML = model.get("svg"); });
   follow(model, ["size"], () => { size.value = model.get("size"); });
   follow(model, ["busy"], () => {
     for (const control of [size, measure]) control.disabled = model.get("busy");
   });
-  return () => clearInterval(timer);
+  return stop;
 }
 
 export default { render };

@@ -6,15 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from mlc_course.errors import UsageError, WrongResult
+from mlc_course.errors import UsageError
 from mlc_course.measure import Clock, Comparison, compare
 from mlc_course.tensor_program.graphs.relax_names import MAIN, compile_graph
-from mlc_course.tensor_program.problems.workload import Array
+from mlc_course.tensor_program.problems.workload import Array, relative_error
 from mlc_course.tensor_program.tvm_names import IRModule, shared_tensor
 
-TOLERANCE = 1e-4  # relative, in the Frobenius norm
 MOST_ROUNDS = 2000  # a call may take microseconds
 
 
@@ -52,23 +49,8 @@ def race_graphs(
     calls = {name: compiled(each, inputs, threads=threads) for name, each in graphs.items()}
     expected = numpy()
     for name, call in calls.items():
-        check(name, call().numpy(), expected)
+        relative_error(name, call().numpy(), expected, source="NumPy")
     rounds = (5, MOST_ROUNDS)
     return compare(
         calls, ("NumPy", numpy), threads=threads, budget_s=budget_s, rounds=rounds, clock=clock
     )
-
-
-def check(name: str, got: Array, expected: Array) -> float:
-    """Relative error of a result in the Frobenius norm; raises ``WrongResult`` above 1e-4."""
-    if got.shape != expected.shape:
-        raise WrongResult(f"{name}: shape", expected=expected.shape, got=got.shape)
-    scale = float(np.linalg.norm(expected)) or 1.0
-    error = float(np.linalg.norm(got - expected)) / scale
-    if not error <= TOLERANCE:  # NaN too
-        raise WrongResult(
-            f"{name}: the result differs from NumPy's",
-            expected=f"relative error <= {TOLERANCE:g}",
-            got=f"{error:.3g}",
-        )
-    return error

@@ -14,6 +14,7 @@ from mlc_course.tensor_program.tvm_names import ALIGNMENT, PrimFunc, te
 
 Array = NDArray[Any]
 FLOAT_BYTES = 4
+TOLERANCE = 1e-4  # of a relative error in float32
 
 
 @dataclass(frozen=True)
@@ -82,20 +83,35 @@ class Workload:
         """The result in float64."""
         return self.exact(*(value.astype(np.float64) for value in inputs))
 
-    def check(self, got: Array, reference: Array, *, tolerance: float = 1e-4) -> float:
+    def check(self, got: Array, reference: Array, *, tolerance: float = TOLERANCE) -> float:
         """Relative error of a result, in the Frobenius norm; raises ``WrongResult`` above it."""
-        if got.shape != reference.shape:
-            raise WrongResult(f"{self.title}: shape", expected=reference.shape, got=got.shape)
-        scale = float(np.linalg.norm(reference)) or 1.0  # relu can make everything zero
-        error = float(np.linalg.norm(got - reference)) / scale
-        if not error <= tolerance:  # NaN too
-            raise WrongResult(
-                f"{self.title}: the result differs from float64 NumPy",
-                expected=f"relative error <= {tolerance:g}",
-                got=f"{error:.3g}",
-                hint="a step changed what the program computes, or an element is never written",
-            )
-        return error
+        return relative_error(self.title, got, reference, tolerance=tolerance)
+
+
+def relative_error(
+    title: str,
+    got: Array,
+    reference: Array,
+    *,
+    tolerance: float = TOLERANCE,
+    source: str = "float64 NumPy",
+) -> float:
+    """The error of a result in the Frobenius norm; raises ``WrongResult`` above ``tolerance``.
+
+    ``source`` says in the message what the reference comes from.
+    """
+    if got.shape != reference.shape:
+        raise WrongResult(f"{title}: shape", expected=reference.shape, got=got.shape)
+    scale = float(np.linalg.norm(reference)) or 1.0  # relu can make everything zero
+    error = float(np.linalg.norm(got - reference)) / scale
+    if not error <= tolerance:  # NaN too
+        raise WrongResult(
+            f"{title}: the result differs from {source}",
+            expected=f"relative error <= {tolerance:g}",
+            got=f"{error:.3g}",
+            hint="a step changed what the program computes, or an element is never written",
+        )
+    return error
 
 
 def aligned(values: Array) -> Array:
