@@ -111,7 +111,7 @@ _CHEATS = (
     Cheat(messages.half_a_message, TIME),
     Cheat(messages.enormous_length, "over the limit of one message"),
     Cheat(messages.wide_message, "cell number 2: list"),
-    Cheat(messages.deep_message, "maximum recursion depth exceeded"),
+    Cheat(messages.deep_message, "maximum recursion depth exceeded", alone=True),
     Cheat(messages.no_text_at_all, "an answer that cannot be read"),
     Cheat(messages.markup_in_errors, "your code raises an error"),
     # forgeries

@@ -92,7 +92,7 @@ def try_out(workload: Workload, space: Space, trace: Any) -> Candidate:
         budget_s=BUDGET_S,
         clock=time.process_time,
     )["candidate"]
-    found = genes(workload, trace, micro_kernel_questions(workload))
+    found = _genes(workload, trace)
     return Candidate(
         trace, found, beside.ratio, beside.ratio_iqr, beside.baseline.median_s, sch.mod.script()
     )
@@ -113,22 +113,22 @@ def evolve(workload: Workload, space: Space, trials: int, *, seed: int = 0) -> I
         population.append(each)
         yield each
     while len(population) < trials:
-        population.append(try_out(workload, space, _child(population, rng)))
+        population.append(try_out(workload, space, _child(workload, population, rng)))
         yield population[-1]
 
 
-def _child(population: Sequence[Candidate], rng: random.Random) -> Any:
-    """A new trace: a mutated parent that the population does not hold yet."""
+def _child(workload: Workload, population: Sequence[Candidate], rng: random.Random) -> Any:
+    """A new trace: a mutated parent whose genes the population does not hold yet."""
     parents = sorted(population, key=lambda each: each.ratio)[-PARENTS:]
-    known = {_decisions(each.trace) for each in population}
+    known = {each.genes for each in population}
     trace = mutated(rng.choice(parents).trace, rng)
-    while _decisions(trace) in known:
+    while _genes(workload, trace) in known:
         trace = mutated(trace, rng)
     return trace
 
 
-def _decisions(trace: Any) -> str:
-    return str(list(trace.decisions.values()))
+def _genes(workload: Workload, trace: Any) -> tuple[Gene, ...]:
+    return genes(workload, trace, micro_kernel_questions(workload))
 
 
 def _at_least_one(trials: int) -> int:
