@@ -53,6 +53,18 @@ class WrongResult(CourseError):
     """A transformed program computes something else than its NumPy reference."""
 
 
+class ShapeError(CourseError):
+    """An operator of a mu-graph is given tensors whose shapes do not fit, or an axis they lack."""
+
+
+class GraphError(CourseError):
+    """A mu-graph that is not well formed: a map, a name, an accumulator, a text."""
+
+
+class Undecided(CourseError):
+    """Two mu-graphs of which the verifier can say neither that they are equal nor that not."""
+
+
 class UnmetCheck(CourseError):
     """An answer does not do what a check asks of it."""
 

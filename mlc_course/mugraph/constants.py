@@ -1,0 +1,105 @@
+"""Exact constants: ``2``, ``1/3``, ``1/d`` and ``1/sqrt(d)``, where d is the name of a size."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mlc_course.errors import GraphError
+
+HALF = Fraction(1, 2)
+_FACTOR = re.compile(r"\s*(?:sqrt\((\w+)\)|([A-Za-z_]\w*)|([\d.]+(?:e[-+]?\d+)?))\s*")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A constant whose sizes are known: ``coefficient`` times the root of each size in ``roots``.
+
+    ``roots`` are (name, size): an irrational factor is known to exact arithmetic by its name only.
+    """
+
+    coefficient: Fraction
+    roots: tuple[tuple[str, int], ...] = ()
+
+    def __float__(self) -> float:
+        return float(self.coefficient) * math.prod(math.sqrt(size) for _, size in self.roots)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """``coefficient`` times powers of named sizes; each power is a multiple of one half."""
+
+    coefficient: Fraction
+    powers: tuple[tuple[str, Fraction], ...] = ()
+
+    def __str__(self) -> str:
+        above, below = [], []
+        if self.coefficient.numerator != 1:
+            above.append(str(self.coefficient.numerator))
+        if self.coefficient.denominator != 1:
+            below.append(str(self.coefficient.denominator))
+        for name, power in self.powers:
+            side = above if power > 0 else below
+            side += [name] * int(abs(power)) + [f"sqrt({name})"] * (abs(power) % 1 != 0)
+        return "/".join(["*".join(above) or "1", *below])
+
+    def number(self, sizes: Mapping[str, int]) -> Number:
+        """Its value; raises ``GraphError`` for a size that nothing has."""
+        coefficient, roots = self.coefficient, []
+        for name, power in self.powers:
+            if name not in sizes:
+                raise GraphError(
+                    f"constant {self}: no size {name!r}", expected=" | ".join(sizes), got=name
+                )
+            whole = math.floor(power)
+            coefficient *= Fraction(sizes[name]) ** whole
+            if power != whole:
+                roots.append((name, sizes[name]))
+        return Number(coefficient, tuple(roots))
+
+    def size(self, sizes: Mapping[str, int]) -> int:
+        """Its value as an extent. A number that some unnamed size has is that size."""
+        if not self.powers and str(self.coefficient) in sizes:
+            return sizes[str(self.coefficient)]
+        number = self.number(sizes)
+        if number.roots or number.coefficient.denominator != 1 or number.coefficient < 1:
+            raise GraphError(
+                "a size is a whole number, 1 or more", expected="such as 4*d", got=str(self)
+            )
+        return number.coefficient.numerator
+
+
+def constant(value: Constant | str | float | Fraction) -> Constant:
+    """A constant from a number (a float by its decimal digits) or from text such as ``1/sqrt(d)``.
+
+    Raises ``GraphError`` for a text that is none.
+    """
+    if isinstance(value, Constant):
+        return value
+    if not isinstance(value, str):
+        return Constant(value if isinstance(value, Fraction) else Fraction(str(value)))
+    text = value.strip()
+    sign, text = (-1, text[1:]) if text.startswith("-") else (1, text)
+    coefficient, powers, side = Fraction(sign), dict[str, Fraction](), 1
+    while True:
+        found = _FACTOR.match(text)
+        if found is None:
+            raise GraphError(
+                "not a constant", expected="such as 2, 0.5, 1/d, 3*d or 1/sqrt(d)", got=value
+            )
+        root, name, digits = found.groups()
+        if digits:
+            coefficient *= Fraction(digits) ** side
+        else:
+            key = root or name
+            powers[key] = powers.get(key, Fraction()) + side * (HALF if root else 1)
+        text = text[found.end() :]
+        if not text:
+            break
+        side, text = {"*": 1, "/": -1}.get(text[0], 0), text[1:]
+        if not side:
+            raise GraphError("not a constant", expected="factors joined by * and /", got=value)
+    return Constant(coefficient, tuple(sorted((k, v) for k, v in powers.items() if v)))

@@ -1,0 +1,101 @@
+"""A kernel graph: a whole program, checked when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from mlc_course.errors import CourseError, GraphError
+from mlc_course.mugraph.arithmetic import Shape
+from mlc_course.mugraph.check import Tiles, check_block, result_shape
+from mlc_course.mugraph.ir import BlockGraph, Equation, Input
+from mlc_course.mugraph.write import written
+
+
+@dataclass(frozen=True)
+class KernelGraph:
+    """A program: its inputs, its equations, the numbers of the values that it returns.
+
+    ``sizes`` holds the extent of every dimension of its inputs by name. Raises ``GraphError`` or
+    ``ShapeError`` when something does not fit. Two graphs are equal when they are but for names.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    equations: tuple[Equation, ...]
+    outputs: tuple[int, ...]
+    sizes: tuple[tuple[str, int], ...]
+
+    def __post_init__(self) -> None:
+        for name, size in self.sizes:
+            if size < 1:
+                raise GraphError(f"size {name}", expected="1 or more", got=size)
+        names = [each.name for each in self.inputs]
+        if len(set(names)) < len(names):
+            raise GraphError(f"{self.name}: an input twice", expected="other names", got=names)
+        if not self.outputs:
+            raise GraphError(f"{self.name}: returns nothing", expected="one value or more")
+        _ = self._checked  # a graph that exists is a graph that fits
+
+    @cached_property
+    def size_of(self) -> dict[str, int]:
+        return dict(self.sizes)
+
+    @cached_property
+    def _checked(self) -> tuple[tuple[Shape, ...], Mapping[int, Tiles]]:
+        shapes = [tuple(self.size_of[dim] for dim in each.dims) for each in self.inputs]
+        tiles: dict[int, Tiles] = {}
+        for place, equation in enumerate(self.equations):
+            try:
+                operands = [_value(shapes, number) for number in equation.operands]
+                if isinstance(equation.op, BlockGraph):
+                    tiles[place] = check_block(equation.op, operands, self.size_of)
+                    shapes += tiles[place].results
+                else:
+                    shapes.append(result_shape(equation, operands, self.size_of))
+            except CourseError as error:
+                error.add_note(f"in {equation}")
+                raise
+        for number in self.outputs:
+            _value(shapes, number)
+        return tuple(shapes), tiles
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Of every value: inputs, then results."""
+        return self._checked[0]
+
+    @property
+    def output_shapes(self) -> tuple[Shape, ...]:
+        return tuple(self.shapes[number] for number in self.outputs)
+
+    def tiles(self, place: int) -> Tiles:
+        """What the block graph of equation ``place`` holds in shared memory."""
+        return self._checked[1][place]
+
+    @property
+    def blocks(self) -> Iterator[tuple[int, BlockGraph]]:
+        """Each graph-defined operator, with the place of its equation."""
+        for place, equation in enumerate(self.equations):
+            if isinstance(equation.op, BlockGraph):
+                yield place, equation.op
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of every value."""
+        made = (name for equation in self.equations for name in equation.names)
+        return (*(each.name for each in self.inputs), *made)
+
+    def resized(self, sizes: Mapping[str, int]) -> KernelGraph:
+        """The same program on other sizes; those not named stay."""
+        return replace(self, sizes=tuple((name, sizes.get(name, n)) for name, n in self.sizes))
+
+    def __str__(self) -> str:
+        return written(self)
+
+
+def _value(shapes: Sequence[Shape], number: int) -> Shape:
+    if not 0 <= number < len(shapes):
+        raise GraphError("no such value yet", expected=f"0 to {len(shapes) - 1}", got=number)
+    return shapes[number]

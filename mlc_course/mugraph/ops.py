@@ -1,0 +1,182 @@
+"""The operators of mu-graphs, each in one place with all its meanings.
+
+``meaning`` is a formula over any arithmetic (``arithmetic.py``); floats, residues and bounds follow
+from it. To add an operator, write one more ``Op``: a graph takes it as it takes these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from mlc_course.mugraph import shapes
+from mlc_course.mugraph.arithmetic import Arithmetic, Shape, Tensor
+from mlc_course.mugraph.constants import Constant, Number
+
+Kind = Literal["axis", "axes", "count", "constant", "size", "sizes", "map"]
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operator.
+
+    ``shape`` gives the shape of its result from those of its operands and its attributes, or raises
+    ``ShapeError``. ``meaning(m, *operands, **attributes)`` gives its value in the arithmetic m.
+    ``attributes`` says which there are and of which kind; ``defaults`` are for those left out.
+
+    An operator with ``carried`` stands in a looped block graph and is asked once an iteration, with
+    what it said the time before (first None) ahead of its operands: ``accumulate`` gives a value
+    after the loop, ``running`` one in each iteration. ``result`` takes the value out of that.
+    """
+
+    name: str
+    shape: Callable[..., Shape]
+    meaning: Callable[..., Tensor]
+    operands: int | None = 1  # None: any number
+    attributes: Mapping[str, Kind] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    carried: Literal["", "accumulate", "running"] = ""
+    result: Callable[[Any], Tensor] = lambda said: said
+
+    @property
+    def elementwise(self) -> bool:
+        """Does each element of the result depend on one element of each operand alone?"""
+        return self.shape is shapes.elementwise and not self.carried
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __call__(self, *operands: Any, **attributes: Any) -> Any:
+        """Apply it to values of a graph that is being built (``build.py``)."""
+        return operands[0].builder.apply(self, operands, attributes)
+
+
+def _mean(m: Arithmetic, x: Tensor, axis: int) -> Tensor:
+    return m.sum(x, axis) / x.shape[axis]
+
+
+def _softmax(m: Arithmetic, x: Tensor, axis: int) -> Tensor:
+    e = m.exp(x)
+    return e / m.sum(e, axis)
+
+
+def _tanh(m: Arithmetic, x: Tensor) -> Tensor:
+    return 1 - 2 / (m.exp(x + x) + 1)
+
+
+def _gelu(m: Arithmetic, x: Tensor) -> Tensor:
+    """D. Hendrycks, K. Gimpel (2016), the form with tanh."""
+    u = m.symbol("sqrt(2/pi)", 0.7978845608028654) * (x + x * x * x * 44715 / 1000000)
+    return x * (1 + _tanh(m, u)) / 2
+
+
+def _clamp(m: Arithmetic, x: Tensor, low: Number, high: Number) -> Tensor:
+    return m.minimum(m.maximum(x, m.constant(low)), m.constant(high))
+
+
+def _rms_norm(m: Arithmetic, x: Tensor, axis: int, eps: Number) -> Tensor:
+    return x / m.function("sqrt", _mean(m, x * x, axis) + m.constant(eps))
+
+
+def _part(m: Arithmetic, x: Tensor, axis: int, parts: int, part: int) -> Tensor:
+    extent = x.shape[axis] // parts
+    place = [slice(None)] * len(x.shape)
+    place[axis] = slice(part * extent, (part + 1) * extent)
+    return m.take(x, tuple(place))
+
+
+def _rescaled(m: Arithmetic, before: Any, x: Tensor, r: Tensor) -> Any:
+    """The sum so far and the r it is scaled to: M. Milakov, N. Gimelshein (2018)."""
+    return (x if before is None else before[0] * m.exp(before[1] - r) + x), r
+
+
+ANY = shapes.elementwise
+AXIS: Mapping[str, Kind] = {"axis": "axis"}
+BY: Mapping[str, Kind] = {"by": "constant"}
+ZERO = Constant(Fraction())
+
+OPERATORS: tuple[Op, ...] = (
+    matmul := Op("matmul", shapes.product, lambda m, a, b: a @ b, 2),
+    add := Op("add", ANY, lambda m, x, y: x + y, 2),
+    sub := Op("sub", ANY, lambda m, x, y: x - y, 2),
+    mul := Op("mul", ANY, lambda m, x, y: x * y, 2),
+    div := Op("div", ANY, lambda m, x, y: x / y, 2),
+    maximum := Op("maximum", ANY, lambda m, x, y: m.maximum(x, y), 2),
+    neg := Op("neg", ANY, lambda m, x: -x),
+    exp := Op("exp", ANY, lambda m, x: m.exp(x)),
+    log := Op("log", ANY, lambda m, x: m.function("log", x)),
+    square := Op("square", ANY, lambda m, x: x * x),
+    sqrt := Op("sqrt", ANY, lambda m, x: m.function("sqrt", x)),
+    sigmoid := Op("sigmoid", ANY, lambda m, x: 1 / (1 + m.exp(-x))),
+    silu := Op("silu", ANY, lambda m, x: x / (1 + m.exp(-x))),
+    tanh := Op("tanh", ANY, _tanh),
+    gelu := Op("gelu", ANY, _gelu),
+    relu := Op("relu", ANY, lambda m, x: m.maximum(x, m.constant(Number(Fraction())))),
+    clamp := Op("clamp", ANY, _clamp, 1, {"low": "constant", "high": "constant"}),
+    scale := Op("scale", ANY, lambda m, x, by: x * m.constant(by), 1, BY),
+    shift := Op("shift", ANY, lambda m, x, by: x + m.constant(by), 1, BY),
+    reduce_sum := Op("sum", shapes.reduced, lambda m, x, axis: m.sum(x, axis), 1, AXIS),
+    reduce_mean := Op("mean", shapes.reduced, _mean, 1, AXIS),
+    reduce_max := Op("max", shapes.reduced, lambda m, x, axis: m.max(x, axis), 1, AXIS),
+    rms_norm := Op(
+        "rms_norm", shapes.along, _rms_norm, 1, {**AXIS, "eps": "constant"}, {"eps": ZERO}
+    ),
+    softmax := Op("softmax", shapes.along, _softmax, 1, AXIS),
+    stable_softmax := Op(
+        "stable_softmax",
+        shapes.along,
+        lambda m, x, axis: _softmax(m, x - m.max(x, axis), axis),
+        1,
+        AXIS,
+    ),
+    repeat := Op(
+        "repeat",
+        shapes.repeated,
+        lambda m, x, axis, times: m.concatenate([x] * times, axis),
+        1,
+        {**AXIS, "times": "size"},
+    ),
+    reshape := Op(
+        "reshape",
+        shapes.reshaped,
+        lambda m, x, shape: m.reshape(x, shape),
+        1,
+        {"shape": "sizes"},
+    ),
+    transpose := Op(
+        "transpose",
+        shapes.transposed,
+        lambda m, x, axes: m.transpose(x, axes),
+        1,
+        {"axes": "axes"},
+    ),
+    concat := Op("concat", shapes.joined, lambda m, *xs, axis: m.concatenate(xs, axis), None, AXIS),
+    split := Op("split", shapes.part_of, _part, 1, {**AXIS, "parts": "count", "part": "count"}),
+    accumulate := Op(
+        "accumulate",
+        ANY,
+        lambda m, before, x: x if before is None else before + x,
+        1,
+        {"fmap": "map"},
+        {"fmap": ()},
+        carried="accumulate",
+    ),
+    accumulate_max := Op(
+        "accumulate_max",
+        ANY,
+        lambda m, before, x: x if before is None else m.maximum(before, x),
+        carried="accumulate",
+    ),
+    accumulate_rescaled := Op(
+        "accumulate_rescaled", ANY, _rescaled, 2, carried="accumulate", result=lambda said: said[0]
+    ),
+    running_max := Op(
+        "running_max",
+        ANY,
+        lambda m, before, x: x if before is None else m.maximum(before, x),
+        carried="running",
+    ),
+)
+BY_NAME: Mapping[str, Op] = {op.name: op for op in OPERATORS}
