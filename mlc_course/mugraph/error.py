@@ -1,0 +1,209 @@
+"""The error bound: how likely a random test is to miss a difference, and how many tests it takes.
+
+Let two graphs differ. Some entry of an output then has two formulas whose difference, over one
+denominator, has the numerator
+
+    P  =  sum over j = 1 .. k of  f_j(x) * exp(g_j(x)),
+
+not all f_j zero, the exponents g_j pairwise different; whole coefficients, their absolute values at
+most w together; degree of each f_j at most d. One test evaluates P at level i of a random tower of
+primes (``primes.py``): q at level i - 1, p at level i, a root of unity u of order q modulo p.
+
+**Theorem.** With p drawn from a list of N primes, none below r, Pr[P = 0 although it is not] is at
+most
+
+    E_i(P)  =  C(k, 2) * E_(i-1)(difference of two exponents)  +  ln(w) / (N ln r)  +  d / r.
+
+At level 0 there is one fixed prime q and no exponential; E_0 = d / q, provided that w < q.
+
+*Proof.* (1) Exponents are evaluated at level i - 1, and two different ones meet with probability at
+most E_(i-1) of their difference; there are C(k, 2) pairs. (2) Let them be different modulo q, and
+k < q. Some monomial of x has a coefficient a_j in some f_j that is not 0. The number
+alpha = sum a_j z**g_j, z a primitive q-th root of unity in the complex numbers, is not 0, because
+the only relation among the powers 1, z, .. z**(q-1) with whole coefficients is that all q together
+are 0. So its norm, the product of its q - 1 conjugates, is a whole number, not 0, of absolute value
+at most w**(q-1). Each pair (p, u) with sum a_j u**g_j = 0 (mod p) gives one prime ideal of degree 1
+above p that divides alpha, so contributes one factor p to the norm: no more than
+(q - 1) ln(w) / ln(r) of all N (q - 1) pairs can. (3) For any other pair what remains is a
+polynomial in x modulo p, not 0, of degree d; it vanishes with probability at most d / r
+(J. Schwartz 1980, R. Zippel 1979). At level 0, w < q keeps some coefficient from vanishing. []
+
+*sqrt and log* are random functions: for arguments that are different modulo the prime, their values
+are independent and uniform, that is, new variables of degree 1. Arguments that meet are counted.
+*max* is by a random order. On real inputs where the two graphs differ, the values compared have
+some order. Let t values be compared, and g of them be the largest of some set: if those g stand
+above all others, in the order that they have there, each maximum selects what it selects there. A
+random order does that with probability (t - g)! / t!, and P is then the difference of the two
+formulas. (With min in it, all t have to stand in order.) A test thus misses with probability at
+most 1 - (t-g)!/t! * (1 - E).
+*Division*: a test in which something is divided by zero is drawn again. The sum of E over all
+denominators counts as if each of these tests had missed.
+Tests are independent, so their probabilities multiply.
+
+What equal formulas promise: the graphs are the same function wherever both are defined. What is
+refused although equal: functions that are only equal by a law that the meaning above does not have,
+such as sqrt(a*a) = a for positive a, log(exp(a)) = a, max(a + c, b + c) = max(a, b) + c.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mlc_course.errors import Undecided
+from mlc_course.mugraph.bounds import Bounds
+from mlc_course.mugraph.growth import Bound, Size
+from mlc_course.mugraph.primes import LISTED, MERSENNE, successors
+
+MOST_TESTS = 50_000
+GOOD_ENOUGH = 0.25  # one test may miss with this probability, orders aside
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The primes that towers are drawn from: at level 0 one, above it ``listed`` from ``least``."""
+
+    lowest: int
+    least: tuple[int, ...]
+    listed: tuple[int, ...]
+
+    @property
+    def height(self) -> int:
+        return len(self.least)
+
+
+def levels(bits: int, height: int) -> Levels:
+    """``height`` levels above 2**bits - 1."""
+    lowest = 2**bits - 1
+    least, listed = list[int](), list[int]()
+    for level in range(height):
+        above = successors(lowest) if level == 0 else None
+        # Whatever was drawn below, a list above it begins above its double.
+        least.append(above.primes[0] if above else 2 * least[-1] + 1)
+        listed.append(len(above.primes) if above else LISTED)
+    return Levels(lowest, tuple(least), tuple(listed))
+
+
+def vanishing(size: Size, level: int, primes: Levels) -> float:
+    """E of the theorem: the probability that a polynomial that is not 0 is 0 at ``level``."""
+    if level == 0:
+        return size.degree / primes.lowest if size.coefficients < primes.lowest else math.inf
+    least, listed = primes.least[level - 1], primes.listed[level - 1]
+    total = size.degree / least + math.log(size.coefficients) / (listed * math.log(least))
+    if size.exponent is None:
+        return total
+    k = size.exponentials
+    if k >= (primes.least[level - 2] if level > 1 else primes.lowest):
+        return math.inf
+    apart = size.exponent.top + size.exponent.top
+    return total + math.comb(k, 2) * vanishing(apart, level - 1, primes)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``tests`` tests on such primes leave at most ``error_bound``.
+
+    One misses with probability at most ``miss``: ``meet`` because residues are equal by chance,
+    and otherwise unless the random order is one that tells, which it is with ``order_chance``.
+    """
+
+    primes: Levels
+    tests: int
+    miss: float
+    meet: float
+    order_chance: float
+    independence: int
+
+    @property
+    def error_bound(self) -> float:
+        return self.miss**self.tests
+
+
+def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> Plan:
+    """How to test that the entries of each pair are equal, with ``error`` in all.
+
+    Raises ``Undecided`` where more tests would be needed than can be made.
+    """
+    height = max(each.depth for each in (*itertools.chain(*pairs), *bounds.divisors.values()))
+    seen = {_signature(a, b): (a, b) for a, b in pairs}.values()
+    chance = min(order_chance(a, b) for a, b in seen)
+    meet = math.inf
+    for bits in MERSENNE[0 if height else 1 :]:
+        primes = levels(bits, height)
+        meet = max(_meet(a, b, bounds, primes) for a, b in seen)
+        meet += sum(_zero(each, primes) for each in bounds.divisors.values())
+        if meet < GOOD_ENOUGH:
+            break
+    else:
+        raise Undecided(
+            "the formulas are too large for this verifier",
+            expected=f"a chance to meet below {GOOD_ENOUGH} modulo primes above 2**{MERSENNE[-1]}",
+            got=f"a bound of {meet:.3g}",
+        )
+    miss = 1 - chance * (1 - meet)
+    tests = max(1, math.ceil(math.log(error) / math.log(miss)))
+    if tests > MOST_TESTS:
+        raise Undecided(
+            "max: too many values are compared in one entry",
+            expected=f"at most {MOST_TESTS} tests",
+            got=f"{tests}: a random order is one that tells with probability {chance:.3g}",
+            hint="maxima over fewer values, or a larger error",
+        )
+    most = max(max(len(a.compared | b.compared), len(a.calls | b.calls)) for a, b in seen)
+    return Plan(primes, tests, miss, meet, chance, most)
+
+
+def _signature(a: Bound, b: Bound) -> tuple[object, ...]:
+    """Entries alike in all that the error depends on are looked at once."""
+    return a.value, b.value
+
+
+def order_chance(a: Bound, b: Bound) -> float:
+    """(t - g)! / t!: the probability that a random order selects in both what some order does."""
+    t = len(a.compared | b.compared)
+    sets = a.selections | b.selections
+    g = t if a.ordered or b.ordered else min(t, sum(1 for each in sets if _own(each, sets)))
+    return math.factorial(t - g) / math.factorial(t)
+
+
+def _own(chosen: frozenset[int], sets: Iterable[frozenset[int]]) -> bool:
+    """Can its largest be none of the largest of smaller sets?"""
+    parts = [each for each in sets if each < chosen]
+    return frozenset[int]().union(*parts) != chosen
+
+
+def _meet(a: Bound, b: Bound, bounds: Bounds, primes: Levels) -> float:
+    """E of the difference of two entries, and of all arguments that have to stay apart."""
+    total = vanishing(_apart(a, b), primes.height, primes)
+    compared = sorted(a.compared | b.compared)
+    for one, other in itertools.combinations(compared, 2):
+        total += vanishing(_of(one, other, bounds), primes.height, primes) + 1 / primes.lowest
+    for (name, one), (same, other) in itertools.combinations(sorted(a.calls | b.calls), 2):
+        if name == same:
+            total += sum(_at_all_levels(one, other, bounds, primes))
+    return total
+
+
+def _of(one: int, other: int, bounds: Bounds) -> Size:
+    return _apart(bounds.arguments[one], bounds.arguments[other])
+
+
+def _at_all_levels(one: int, other: int, bounds: Bounds, primes: Levels) -> Iterator[float]:
+    first = max(bounds.arguments[each].depth for each in (one, other))
+    for level in range(first, primes.height + 1):
+        yield vanishing(_of(one, other, bounds), level, primes)
+
+
+def _apart(a: Bound, b: Bound) -> Size:
+    """The numerator of a - b."""
+    ours, theirs, _, _ = a.over(b)
+    return ours + theirs
+
+
+def _zero(divisor: Bound, primes: Levels) -> float:
+    """That a denominator is 0 at one of its levels."""
+    return sum(
+        vanishing(divisor.top, level, primes) for level in range(divisor.depth, primes.height + 1)
+    )

@@ -1,0 +1,83 @@
+"""Towers of primes, each dividing the one above it less one, with roots of unity between them.
+
+``exp`` takes a residue x modulo q to w**x modulo p, where w has order q modulo p; that needs
+q | p - 1. A formula with exp inside exp needs a third prime above p, and so on.
+
+The lowest prime is a Mersenne prime (known since 1588, 1772, 1883, 1876, 1952). Each prime above it
+is drawn from an explicit list, all of whose members are proved prime by H. C. Pocklington's theorem
+(1914): with p = c*q + 1, q prime and c < q, an a with a**(p-1) = 1 and gcd(a**c - 1, p) = 1
+(mod p) makes p prime. That a**c is at the same time the root of unity.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from functools import lru_cache
+
+SMALL = 31  # residues below 2**31 multiply within 64 bits
+MERSENNE = (17, 31, 61, 127, 521)  # 2**n - 1 is prime
+LISTED = 64  # primes above a large one that are drawn from
+_SIEVE = math.prod(n for n in range(3, 200) if all(n % d for d in range(2, n)))
+
+
+@dataclass(frozen=True)
+class Successors:
+    """Proved primes p = 1 (mod q), and for each a w of order q modulo p."""
+
+    primes: tuple[int, ...]
+    roots: tuple[int, ...]
+
+
+@lru_cache(maxsize=4096)
+def successors(q: int) -> Successors:
+    """Primes above the prime q: all below 2**31 if q is small, else some of the first."""
+    if q.bit_length() <= MERSENNE[0]:
+        return _search(q, (1 << SMALL) // q)
+    return _search(q, q, LISTED)
+
+
+def _search(q: int, most: int, count: int | None = None) -> Successors:
+    primes, roots = [], []
+    for c in range(2, min(most, q), 2):
+        p = c * q + 1
+        if p.bit_length() > 10 and math.gcd(p, _SIEVE) != 1:
+            continue
+        root = proof(c, q)
+        if root:
+            primes.append(p)
+            roots.append(root)
+            if len(primes) == count:
+                break
+    return Successors(tuple(primes), tuple(roots))
+
+
+def proof(c: int, q: int) -> int | None:
+    """A w of order q modulo p = c*q + 1, which proves p prime when q is and c < q; or None."""
+    p = c * q + 1
+    for a in (2, 3, 5, 7):
+        w = pow(a, c, p)
+        if w != 1:
+            return w if pow(w, q, p) == 1 and math.gcd(w - 1, p) == 1 else None
+    return None
+
+
+@dataclass(frozen=True)
+class Tower:
+    """One draw: ``primes`` from the lowest up; ``roots[i]`` has order primes[i - 1]."""
+
+    primes: tuple[int, ...]
+    roots: tuple[int, ...]
+
+
+def draw(lowest: int, height: int, rng: random.Random) -> Tower:
+    """``height`` primes above ``lowest``, each drawn uniformly, and so is each root of unity."""
+    primes, roots = [lowest], [1]
+    for _ in range(height):
+        above = successors(primes[-1])
+        place = rng.randrange(len(above.primes))
+        p = above.primes[place]
+        roots.append(pow(above.roots[place], rng.randrange(1, primes[-1]), p))
+        primes.append(p)
+    return Tower(tuple(primes), tuple(roots))
