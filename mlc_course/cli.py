@@ -163,6 +163,35 @@ def _fleet(address: str | None, key: str | None) -> Fleet | None:
     return Fleet(host, int(port), key)
 
 
+def add_verify(subparsers: Subparsers) -> None:
+    """``mlc-course verify``: do two mu-graphs compute the same?"""
+    parser = subparsers.add_parser(
+        "verify",
+        help="do two mu-graphs compute the same function? 0 equal, 1 different, 2 cannot be told",
+    )
+    for side in ("left", "right"):
+        parser.add_argument(side, metavar=side.upper(), help="a file, or a graph of the course")
+    parser.add_argument("--error", type=float, default=1e-9, help="accepted (default 1e-9)")
+    parser.add_argument("--extent", type=int, default=2, help="steps of small grids and loops")
+    parser.add_argument("--full", action="store_true", help="test the full sizes besides")
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    parser.set_defaults(run=run_verify)
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    """Print the verdict and its error bound, or the input on which the graphs differ."""
+    from mlc_course.mugraph import report
+
+    return report.compare(
+        arguments.left,
+        arguments.right,
+        error=arguments.error,
+        extent=arguments.extent,
+        full=arguments.full,
+        as_json=arguments.json,
+    )
+
+
 def add_grade(subparsers: Subparsers) -> None:
     """``mlc-course grade``: marks that can be trusted."""
     parser = subparsers.add_parser("grade", help="grade a folder of submissions, unattended")
@@ -196,7 +225,14 @@ def run_grade(arguments: argparse.Namespace) -> int:
 
 
 AddCommand = Callable[["Subparsers"], None]
-COMMANDS: tuple[AddCommand, ...] = (add_doctor, add_lab, add_ladder, add_tune, add_grade)
+COMMANDS: tuple[AddCommand, ...] = (
+    add_doctor,
+    add_lab,
+    add_ladder,
+    add_tune,
+    add_verify,
+    add_grade,
+)
 
 
 def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> argparse.ArgumentParser:

@@ -36,6 +36,9 @@ class Arithmetic(Protocol):
 
     def max(self, x: Tensor, axis: int) -> Tensor: ...
 
+    def count(self, x: Tensor, axis: int) -> int:
+        """How many there are along an axis, for an operator whose value depends on it."""
+
     def reshape(self, x: Tensor, shape: Shape) -> Tensor: ...
 
     def transpose(self, x: Tensor, axes: Sequence[int]) -> Tensor: ...

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from mlc_course.mugraph.arithmetic import Shape
 from mlc_course.mugraph.constants import Number
-from mlc_course.mugraph.growth import NOTHING, ONE, PRINT, Bound, Size
+from mlc_course.mugraph.growth import NOTHING, ONE, PRINT, Bound, Size, covering
 
 Array = NDArray[Any]
 
@@ -38,7 +39,8 @@ class BoundTensor:
         return BoundTensor(self.bounds, np.asarray(self.entries + _entries(other), object))
 
     def __sub__(self, other: Any) -> BoundTensor:
-        return self + -other
+        negated: BoundTensor = -other
+        return self + negated
 
     def __mul__(self, other: Any) -> BoundTensor:
         return BoundTensor(self.bounds, np.asarray(self.entries * _entries(other), object))
@@ -46,7 +48,8 @@ class BoundTensor:
     def __truediv__(self, other: Any) -> BoundTensor:
         if isinstance(other, int):
             return self * self.bounds.constant(Number(Fraction(1, other)))
-        return self * self.bounds.inverse(other)
+        divided: BoundTensor = self * self.bounds.inverse(other)
+        return divided
 
     def __matmul__(self, other: BoundTensor) -> BoundTensor:
         return BoundTensor(self.bounds, self.entries @ other.entries)
@@ -70,14 +73,17 @@ def _entries(other: Any) -> Any:
 class Bounds:
     """The arithmetic of bounds, on NumPy arrays of ``Bound``.
 
-    ``divisors`` and ``arguments`` keep what was divided by, and what was compared or given to sqrt
-    or log, by fingerprint: the first formula of each, which stands for all.
+    ``counted`` says whether some value depends on an extent, ``symbols`` holds the irrational
+    constants. ``divisors`` and ``arguments`` keep
+    what was divided by, and what was compared or given to sqrt or log, by fingerprint: the first
+    formula of each, which stands for all.
     """
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
         self._keys: dict[str, tuple[int, ...]] = {}
-        self._symbols: dict[str, Bound] = {}
+        self.symbols: dict[str, Bound] = {}
+        self.counted = False
         self.divisors: dict[int, Bound] = {}
         self.arguments: dict[int, Bound] = {}
 
@@ -103,15 +109,15 @@ class Bounds:
         n, d = number.coefficient.numerator, number.coefficient.denominator
         value = n * pow(d, -1, PRINT) % PRINT
         made = Bound(value, replace(ONE, coefficients=max(1, abs(n))), d)
-        for name, _ in number.roots:
-            made = made * self._symbol(f"sqrt({name})")
+        for _, size in number.roots:
+            made = made * self._symbol(f"sqrt({size})")
         return self._scalar(made)
 
     def symbol(self, name: str, value: float) -> BoundTensor:
         return self._scalar(self._symbol(name))
 
     def _symbol(self, name: str) -> Bound:
-        return self._symbols.setdefault(name, self.variable())
+        return self.symbols.setdefault(name, self.variable())
 
     def _scalar(self, bound: Bound) -> BoundTensor:
         made = np.empty((), object)
@@ -153,31 +159,40 @@ class Bounds:
         return self._chosen(x, y, "min")
 
     def _chosen(self, x: BoundTensor, y: BoundTensor, name: str) -> BoundTensor:
-        pick = np.frompyfunc(lambda a, b: self._one_of(a, b, name), 2, 1)
+        pick = np.frompyfunc(lambda a, b: self._one_of([a, b], name), 2, 1)
         return BoundTensor(self, np.asarray(pick(x.entries, y.entries), object))
 
-    def _one_of(self, a: Bound, b: Bound, name: str) -> Bound:
-        for each in (a, b):
+    def _one_of(self, entries: Sequence[Bound], name: str) -> Bound:
+        """The largest or the least: the formula of one of them."""
+        if len(entries) == 1:
+            return entries[0]
+        for each in entries:
             if not each.choices:
                 self.arguments.setdefault(each.value, each)
-        choices = (a.choices or {a.value}) | (b.choices or {b.value})
-        ours, theirs, divisor, below = a.over(b)
-        both = a._made(b, 0, ours.covers(theirs), divisor, below)
+        choices = frozenset[int]().union(*(each.choices or {each.value} for each in entries))
+        one = reduce(covering, entries)
         return replace(
-            both,
+            one,
             value=sum(self._hash(name, each) for each in choices) % PRINT,
-            compared=both.compared | choices,
-            selections=both.selections | {frozenset(choices)},
-            choices=frozenset(choices) if name == "max" else NOTHING,
-            ordered=both.ordered or name == "min",
+            compared=one.compared | choices,
+            selections=one.selections | {choices},
+            choices=choices if name == "max" else NOTHING,
+            ordered=one.ordered or name == "min",
         )
 
     def sum(self, x: BoundTensor, axis: int) -> BoundTensor:
         return BoundTensor(self, np.add.reduce(x.entries, axis, keepdims=True))
 
     def max(self, x: BoundTensor, axis: int) -> BoundTensor:
-        pick = np.frompyfunc(lambda a, b: self._one_of(a, b, "max"), 2, 1)
-        return BoundTensor(self, pick.reduce(x.entries, axis, keepdims=True))
+        rows = np.moveaxis(x.entries, axis, -1)
+        made = np.empty(rows.shape[:-1], object)
+        for place in np.ndindex(made.shape):
+            made[place] = self._one_of(list(rows[place]), "max")
+        return BoundTensor(self, np.expand_dims(made, axis))
+
+    def count(self, x: BoundTensor, axis: int) -> int:
+        self.counted = True
+        return x.shape[axis]
 
     def reshape(self, x: BoundTensor, shape: Shape) -> BoundTensor:
         return BoundTensor(self, x.entries.reshape(shape))

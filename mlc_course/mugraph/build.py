@@ -13,13 +13,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mlc_course.errors import GraphError
 from mlc_course.mugraph.arithmetic import Shape
+from mlc_course.mugraph.attributes import axis_map, kept
 from mlc_course.mugraph.check import check_block, check_inside, result_shape
-from mlc_course.mugraph.constants import constant
-from mlc_course.mugraph.ir import AxisMap, BlockGraph, Equation, Input, Load, Store, ThreadGraph
+from mlc_course.mugraph.ir import BlockGraph, Equation, Input, Load, Store, ThreadGraph
 from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.ops import Op
 from mlc_course.mugraph.value import Value
@@ -42,22 +43,34 @@ class Equations:
         name: str | None = None,
     ) -> Value:
         """One more equation; raises ``GraphError`` for values of another graph."""
-        given = _attributes(op, attributes or {})
-        made = name or f"{self.letter}{len(self.names)}"
+        given = kept(op, attributes or {})
+        made = name or self.fresh()
         return self.add(Equation(op, self.numbers(operands, op.name), given, (made,)))
 
     def add(self, equation: Equation) -> Value:
         """The equation's value, if it fits."""
+        self.unused(equation.names[0])
         self.check(equation)
         self.equations.append(equation)
         return self.named(equation.names[0])
 
     def named(self, name: str) -> Value:
         """The value that is next, under this name; raises ``GraphError`` for a name twice."""
-        if name in self.names:
-            raise GraphError(f"{name} is made twice", expected="a name of its own", got=name)
+        self.unused(name)
         self.names.append(name)
         return Value(self, len(self.names) - 1)
+
+    def unused(self, name: str) -> None:
+        """Raises ``GraphError`` for a name that something has."""
+        if name in self.names:
+            raise GraphError(f"{name} is made twice", expected="a name of its own", got=name)
+
+    def fresh(self) -> str:
+        """A name that nothing has."""
+        number = len(self.names)
+        while f"{self.letter}{number}" in self.names:
+            number += 1
+        return f"{self.letter}{number}"
 
     def rename(self, number: int, name: str) -> None:
         """Another name for a value that an equation made."""
@@ -172,9 +185,10 @@ class BlockBuilder(Equations):
         if self.equations:
             raise GraphError(f"load {tensor}", expected="all loads before the first operator")
         self.outer.numbers([tensor], "load")
-        made = name or f"{str(tensor).lower()}_tile"
+        tile = f"{str(tensor).lower()}_tile"
+        made = name or (self.fresh() if tile in self.names else tile)
         self.operands.append(tensor)
-        self.loads.append(Load(_map(imap), _map(fmap), made))
+        self.loads.append(Load(axis_map(imap), axis_map(fmap), made))
         self._check_inside()
         return self.named(made)
 
@@ -185,22 +199,24 @@ class BlockBuilder(Equations):
         numbers = self.numbers(operands, "thread")
         inner = Equations()
         inner.letter = "r"
-        formula(*(inner.named(str(each)) for each in operands))
-        made = name or f"{self.letter}{len(self.names)}"
-        thread = ThreadGraph(tuple(inner.names[: len(operands)]), tuple(inner.equations))
-        return self.add(Equation(thread, numbers, (), (made,)))
+        values = {number: inner.named(self.names[number]) for number in dict.fromkeys(numbers)}
+        formula(*(values[number] for number in numbers))
+        thread, read = _in_order_of_reading(inner, len(values))
+        made = name or self.fresh()
+        return self.add(Equation(thread, tuple(list(values)[n] for n in read), (), (made,)))
 
     def store(
         self, value: Value, *, omap: Mapping[str, int] | None = None, name: str | None = None
     ) -> Value:
         """Give a value to the kernel graph, blocks side by side as ``omap`` says."""
         (number,) = self.numbers([value], "store")
-        self.stores.append(Store(number, _map(omap)))
-        made = self.outer.named(name or f"{self.outer.letter}{len(self.outer.names)}")
+        self.stores.append(Store(number, axis_map(omap)))
+        made = self.outer.named(name or self.outer.fresh())
         self.results.append(made)
         return made
 
     def __enter__(self) -> BlockBuilder:
+        self._check_inside()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -231,34 +247,13 @@ class BlockBuilder(Equations):
         )
 
 
-def _map(cuts: Mapping[str, int] | None) -> AxisMap:
-    return tuple((cuts or {}).items())
-
-
-def _attributes(op: Op, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Attributes as a graph keeps them: constants exact, axes and maps as tuples."""
-    for name in given:
-        if name not in op.attributes:
-            raise GraphError(
-                f"{op.name}: no attribute {name!r}",
-                expected=", ".join(op.attributes) or "none",
-                got=name,
-            )
-    kept = {name: _kept(op.attributes[name], value) for name, value in given.items()}
-    return tuple(
-        (name, kept[name])
-        for name in op.attributes
-        if name in kept and kept[name] != op.defaults.get(name)
+def _in_order_of_reading(inner: Equations, operands: int) -> tuple[ThreadGraph, list[int]]:
+    """The thread graph on those of its operands that it reads, and which these are."""
+    numbers = (n for each in inner.equations for n in each.operands)
+    read = list(dict.fromkeys(n for n in numbers if n < operands))
+    values = [*read, *range(operands, len(inner.names))]
+    place = {number: place for place, number in enumerate(values)}
+    equations = (
+        replace(each, operands=tuple(place[n] for n in each.operands)) for each in inner.equations
     )
-
-
-def _kept(kind: str, value: Any) -> Any:
-    if kind in ("constant", "size"):
-        return constant(value)
-    if kind == "sizes":
-        return tuple(constant(each) for each in value)
-    if kind == "axes":
-        return tuple(value)
-    if kind == "map":
-        return _map(dict(value))
-    return value
+    return ThreadGraph(tuple(inner.names[n] for n in read), tuple(equations)), read

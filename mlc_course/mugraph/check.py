@@ -6,6 +6,7 @@ Every refusal names the tensor, the axis and the sizes.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,8 +64,19 @@ def result_shape(equation: Equation, shapes: Sequence[Shape], sizes: Mapping[str
     """The shape of what an operator or a thread graph makes of operands of these shapes."""
     op = equation.op
     if isinstance(op, ThreadGraph):
+        read = dict.fromkeys(n for each in op.equations for n in each.operands if n < len(shapes))
+        if not op.equations or not list(read) == list(range(len(shapes))) == list(
+            range(len(op.operands))
+        ):
+            raise GraphError(
+                "thread graph: operands",
+                expected="each of them read, in this order",
+                got=f"{len(op.equations)} equations read {list(read)} of {len(shapes)}",
+            )
         values = list(shapes)
         for inner in op.equations:
+            check_count(inner, 1)
+            check_operands(inner, len(values))
             if not (isinstance(inner.op, Op) and inner.op.elementwise):
                 raise GraphError(
                     f"thread graph: {inner}", expected="elementwise operators only", got=inner.op
@@ -77,6 +89,27 @@ def result_shape(equation: Equation, shapes: Sequence[Shape], sizes: Mapping[str
     attributes = resolved(equation, sizes)
     attributes.pop("fmap", None)
     return tuple(op.shape(*shapes, **attributes))
+
+
+def check_operands(equation: Equation, values: int) -> None:
+    """Are its operands among the values that there are so far?"""
+    for number in equation.operands:
+        if not 0 <= number < values:
+            raise GraphError("no such value yet", expected=f"0 to {values - 1}", got=number)
+
+
+def check_count(equation: Equation, results: int) -> None:
+    """Has it a name, if an empty one, for each of its results?"""
+    if len(equation.names) != results:
+        raise GraphError(f"{equation}: names", expected=results, got=equation.names)
+
+
+def check_names(names: Sequence[str], what: str) -> None:
+    """Are they words, and different ones? A value may be without a name."""
+    given = [name for name in names if name]
+    for name in given:
+        if not re.fullmatch(r"\w+", name) or given.count(name) > 1:
+            raise GraphError(what, expected="words, each once", got=repr(name))
 
 
 def check_block(block: BlockGraph, operands: Sequence[Shape], sizes: Mapping[str, int]) -> Tiles:
@@ -93,6 +126,7 @@ def check_inside(
 ) -> tuple[list[Shape], list[str]]:
     """The shape and the stage of every value of a block graph."""
     _check_axes(block)
+    check_names(block.names, "block graph: values")
     grid, loops = dict(block.grid), dict(block.loops)
     shapes: list[Shape] = []
     stages: list[str] = []
@@ -163,9 +197,10 @@ def _inside(
     stages: Sequence[str],
     sizes: Mapping[str, int],
 ) -> tuple[Shape, str]:
-    for number in equation.operands:
-        if not 0 <= number < len(shapes):
-            raise GraphError("no such value yet", expected=f"0 to {len(shapes) - 1}", got=number)
+    check_operands(equation, len(shapes))
+    check_count(equation, 1)
+    if isinstance(equation.op, ThreadGraph):
+        _check_thread(equation, equation.op, block)
     if isinstance(equation.op, BlockGraph):
         raise GraphError("a block graph inside a block graph", expected="a thread graph")
     shape = result_shape(equation, [shapes[n] for n in equation.operands], sizes)
@@ -185,6 +220,15 @@ def _inside(
     return _collected(
         shape, _in_order(joined, dict(block.loops), f"{equation}: fmap"), block
     ), AFTER
+
+
+def _check_thread(equation: Equation, thread: ThreadGraph, block: BlockGraph) -> None:
+    """Does it read each operand once, and give its values names that the operands have not?"""
+    if len(set(equation.operands)) < len(equation.operands):
+        raise GraphError("thread graph: an operand twice", got=_named(equation, block))
+    inside = [name for each in thread.equations[:-1] for name in each.names]
+    outside = [block.names[number] for number in equation.operands]
+    check_names([*outside, *inside, *equation.names], "thread graph: values")
 
 
 def _collected(shape: Shape, fmap: AxisMap, block: BlockGraph) -> Shape:

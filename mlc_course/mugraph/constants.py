@@ -80,7 +80,7 @@ def constant(value: Constant | str | float | Fraction) -> Constant:
     if isinstance(value, Constant):
         return value
     if not isinstance(value, str):
-        return Constant(value if isinstance(value, Fraction) else Fraction(str(value)))
+        return Constant(value if isinstance(value, Fraction) else _power(str(value), 1, str(value)))
     text = value.strip()
     sign, text = (-1, text[1:]) if text.startswith("-") else (1, text)
     coefficient, powers, side = Fraction(sign), dict[str, Fraction](), 1
@@ -92,7 +92,7 @@ def constant(value: Constant | str | float | Fraction) -> Constant:
             )
         root, name, digits = found.groups()
         if digits:
-            coefficient *= Fraction(digits) ** side
+            coefficient *= _power(digits, side, value)
         else:
             key = root or name
             powers[key] = powers.get(key, Fraction()) + side * (HALF if root else 1)
@@ -103,3 +103,12 @@ def constant(value: Constant | str | float | Fraction) -> Constant:
         if not side:
             raise GraphError("not a constant", expected="factors joined by * and /", got=value)
     return Constant(coefficient, tuple(sorted((k, v) for k, v in powers.items() if v)))
+
+
+def _power(digits: str, side: int, value: str) -> Fraction:
+    try:
+        return Fraction(digits) ** side
+    except (ValueError, ZeroDivisionError):
+        raise GraphError(
+            "not a constant", expected="numbers, none below / zero", got=value
+        ) from None

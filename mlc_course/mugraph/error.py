@@ -33,9 +33,10 @@ are independent and uniform, that is, new variables of degree 1. Arguments that 
 *max* is by a random order. On real inputs where the two graphs differ, the values compared have
 some order. Let t values be compared, and g of them be the largest of some set: if those g stand
 above all others, in the order that they have there, each maximum selects what it selects there. A
-random order does that with probability (t - g)! / t!, and P is then the difference of the two
-formulas. (With min in it, all t have to stand in order.) A test thus misses with probability at
-most 1 - (t-g)!/t! * (1 - E).
+random order does that with probability c = (t - g)! / t! at least, and P is then the difference of
+the two formulas. (Up to eight values, all orders are tried out, and c is the share of those that
+select alike, in the worst case. With min in it, all t have to stand in order.) A test thus misses
+with probability at most 1 - c * (1 - E).
 *Division*: a test in which something is divided by zero is drawn again. The sum of E over all
 denominators counts as if each of these tests had missed.
 Tests are independent, so their probabilities multiply.
@@ -51,6 +52,9 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
 
 from mlc_course.errors import Undecided
 from mlc_course.mugraph.bounds import Bounds
@@ -58,6 +62,7 @@ from mlc_course.mugraph.growth import Bound, Size
 from mlc_course.mugraph.primes import LISTED, MERSENNE, successors
 
 MOST_TESTS = 50_000
+TRIED_OUT = 8  # values compared, of which all orders are looked at
 GOOD_ENOUGH = 0.25  # one test may miss with this probability, orders aside
 
 
@@ -132,8 +137,7 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
     meet = math.inf
     for bits in MERSENNE[0 if height else 1 :]:
         primes = levels(bits, height)
-        meet = max(_meet(a, b, bounds, primes) for a, b in seen)
-        meet += sum(_zero(each, primes) for each in bounds.divisors.values())
+        meet = meeting(seen, bounds, primes)
         if meet < GOOD_ENOUGH:
             break
     else:
@@ -155,16 +159,36 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
     return Plan(primes, tests, miss, meet, chance, most)
 
 
+def meeting(pairs: Iterable[tuple[Bound, Bound]], bounds: Bounds, primes: Levels) -> float:
+    """At most how likely a test on such primes misses by chance, the order of maxima aside."""
+    meet = max(_meet(a, b, bounds, primes) for a, b in pairs)
+    return meet + sum(_zero(each, primes) for each in bounds.divisors.values())
+
+
 def _signature(a: Bound, b: Bound) -> tuple[object, ...]:
     """Entries alike in all that the error depends on are looked at once."""
     return a.value, b.value
 
 
 def order_chance(a: Bound, b: Bound) -> float:
-    """(t - g)! / t!: the probability that a random order selects in both what some order does."""
-    t = len(a.compared | b.compared)
-    sets = a.selections | b.selections
-    g = t if a.ordered or b.ordered else min(t, sum(1 for each in sets if _own(each, sets)))
+    """At least how likely a random order is to select in both what any given order does."""
+    compared = sorted(a.compared | b.compared)
+    places = {value: place for place, value in enumerate(compared)}
+    sets = sorted(tuple(sorted(places[v] for v in each)) for each in a.selections | b.selections)
+    return _chance(len(compared), tuple(sets), a.ordered or b.ordered)
+
+
+@lru_cache(maxsize=1 << 10)
+def _chance(t: int, sets: tuple[tuple[int, ...], ...], ordered: bool) -> float:
+    if t <= TRIED_OUT and not ordered:
+        ranks = np.array(list(itertools.permutations(range(t))), np.int8)
+        chosen = [np.array(each)[ranks[:, each].argmax(axis=1)] for each in sets]
+        pattern = np.zeros(len(ranks), np.int64)
+        for winner in chosen:
+            pattern = np.unique(pattern * t + winner, return_inverse=True)[1]
+        return int(np.bincount(pattern).min()) / len(ranks)
+    families = [frozenset(each) for each in sets]
+    g = t if ordered else min(t, sum(1 for each in families if _own(each, families)))
     return math.factorial(t - g) / math.factorial(t)
 
 

@@ -135,8 +135,8 @@ class Field:
 
     def constant(self, number: Number) -> Residues:
         made = self.integer(number.coefficient.numerator) / number.coefficient.denominator
-        for name, _ in number.roots:
-            made = made * self.symbol(f"sqrt({name})", 0.0)
+        for _, size in number.roots:
+            made = made * self.symbol(f"sqrt({size})", 0.0)
         return made
 
     def symbol(self, name: str, value: float) -> Residues:
@@ -201,6 +201,9 @@ class Field:
     def sum(self, x: Residues, axis: int) -> Residues:
         summed = self._each(x, lambda level: level.sum(axis=axis + 1, keepdims=True))
         return summed + 0  # modulo the primes
+
+    def count(self, x: Residues, axis: int) -> int:
+        return x.shape[axis]
 
     def reshape(self, x: Residues, shape: Shape) -> Residues:
         return self._each(x, lambda level: level.reshape(self.trials, *shape))

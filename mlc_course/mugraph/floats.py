@@ -54,6 +54,9 @@ class Floats:
     def max(self, x: Array, axis: int) -> Array:
         return np.asarray(np.max(x, axis=axis, keepdims=True))
 
+    def count(self, x: Array, axis: int) -> int:
+        return int(x.shape[axis])
+
     def reshape(self, x: Array, shape: Shape) -> Array:
         return np.reshape(x, shape)
 

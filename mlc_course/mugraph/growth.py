@@ -172,8 +172,13 @@ def _sum(a: Bound | None, b: Bound | None) -> Bound | None:
 
 @lru_cache(maxsize=1 << 14)
 def _either(a: Bound | None, b: Bound | None) -> Bound | None:
-    """A bound on both; an exponent of 0 is below any other."""
+    """A bound on both exponents; one of 0 is below any other."""
     if a is None or b is None or a is b:
         return a or b
+    return covering(a, b)
+
+
+def covering(a: Bound, b: Bound) -> Bound:
+    """A bound on either of two entries, whose value is the first's."""
     ours, theirs, divisor, below = a.over(b)
     return a._made(b, a.value, ours.covers(theirs), divisor, below)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from mlc_course.errors import CourseError, GraphError
 from mlc_course.mugraph.arithmetic import Shape
-from mlc_course.mugraph.check import Tiles, check_block, result_shape
+from mlc_course.mugraph.check import Tiles, check_block, check_count, check_names, result_shape
 from mlc_course.mugraph.ir import BlockGraph, Equation, Input
 from mlc_course.mugraph.write import written
 
@@ -17,23 +17,35 @@ from mlc_course.mugraph.write import written
 class KernelGraph:
     """A program: its inputs, its equations, the numbers of the values that it returns.
 
-    ``sizes`` holds the extent of every dimension of its inputs by name. Raises ``GraphError`` or
-    ``ShapeError`` when something does not fit. Two graphs are equal when they are but for names.
+    ``sizes`` holds the extent of every dimension of its inputs by name, in the order in which they
+    name them. Raises ``GraphError`` or ``ShapeError`` when something does not fit. Two graphs are
+    equal when they are but for names.
     """
 
-    name: str
+    name: str = field(compare=False)
     inputs: tuple[Input, ...]
     equations: tuple[Equation, ...]
     outputs: tuple[int, ...]
     sizes: tuple[tuple[str, int], ...]
 
     def __post_init__(self) -> None:
+        dims = list(dict.fromkeys(dim for each in self.inputs for dim in each.dims))
+        given = [name for name, _ in self.sizes]
+        if sorted(given) != sorted(dims):
+            raise GraphError(
+                f"{self.name}: sizes",
+                expected=f"one for each dimension: {', '.join(dims)}",
+                got=", ".join(given) or "none",
+            )
         for name, size in self.sizes:
             if size < 1:
                 raise GraphError(f"size {name}", expected="1 or more", got=size)
-        names = [each.name for each in self.inputs]
-        if len(set(names)) < len(names):
-            raise GraphError(f"{self.name}: an input twice", expected="other names", got=names)
+        object.__setattr__(self, "sizes", tuple((dim, self.size_of[dim]) for dim in dims))
+        if not all((self.name, *(each.name for each in self.inputs))):
+            raise GraphError("a graph, or one of its inputs, without a name", expected="a word")
+        check_names((self.name,), f"{self.name}: its name")
+        check_names(dims, f"{self.name}: dimensions")
+        check_names(self.names, f"{self.name}: values")
         if not self.outputs:
             raise GraphError(f"{self.name}: returns nothing", expected="one value or more")
         _ = self._checked  # a graph that exists is a graph that fits
@@ -51,9 +63,11 @@ class KernelGraph:
                 operands = [_value(shapes, number) for number in equation.operands]
                 if isinstance(equation.op, BlockGraph):
                     tiles[place] = check_block(equation.op, operands, self.size_of)
-                    shapes += tiles[place].results
+                    results = tiles[place].results
                 else:
-                    shapes.append(result_shape(equation, operands, self.size_of))
+                    results = (result_shape(equation, operands, self.size_of),)
+                check_count(equation, len(results))
+                shapes += results
             except CourseError as error:
                 error.add_note(f"in {equation}")
                 raise

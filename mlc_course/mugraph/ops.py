@@ -18,9 +18,9 @@ from mlc_course.mugraph.constants import Constant, Number
 Kind = Literal["axis", "axes", "count", "constant", "size", "sizes", "map"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Op:
-    """An operator.
+    """An operator; it equals itself only, so that graphs are quick to compare and to hash.
 
     ``shape`` gives the shape of its result from those of its operands and its attributes, or raises
     ``ShapeError``. ``meaning(m, *operands, **attributes)`` gives its value in the arithmetic m.
@@ -54,7 +54,7 @@ class Op:
 
 
 def _mean(m: Arithmetic, x: Tensor, axis: int) -> Tensor:
-    return m.sum(x, axis) / x.shape[axis]
+    return m.sum(x, axis) / m.count(x, axis)
 
 
 def _softmax(m: Arithmetic, x: Tensor, axis: int) -> Tensor:
@@ -85,6 +85,12 @@ def _part(m: Arithmetic, x: Tensor, axis: int, parts: int, part: int) -> Tensor:
     place = [slice(None)] * len(x.shape)
     place[axis] = slice(part * extent, (part + 1) * extent)
     return m.take(x, tuple(place))
+
+
+def _fold(m: Arithmetic, x: Tensor, axis: int, to: int) -> Tensor:
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    pieces = m.reshape(x, (*before, x.shape[axis] // to, to, *after))
+    return m.reshape(m.sum(pieces, axis), (*before, to, *after))
 
 
 def _rescaled(m: Arithmetic, before: Any, x: Tensor, r: Tensor) -> Any:
@@ -120,6 +126,7 @@ OPERATORS: tuple[Op, ...] = (
     reduce_sum := Op("sum", shapes.reduced, lambda m, x, axis: m.sum(x, axis), 1, AXIS),
     reduce_mean := Op("mean", shapes.reduced, _mean, 1, AXIS),
     reduce_max := Op("max", shapes.reduced, lambda m, x, axis: m.max(x, axis), 1, AXIS),
+    fold := Op("fold", shapes.folded, _fold, 1, {**AXIS, "to": "size"}),  # piece upon piece
     rms_norm := Op(
         "rms_norm", shapes.along, _rms_norm, 1, {**AXIS, "eps": "constant"}, {"eps": ZERO}
     ),

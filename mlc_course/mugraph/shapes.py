@@ -52,6 +52,16 @@ def reduced(shape: Shape, *, axis: int, **_: object) -> Shape:
     return (*shape[:axis], 1, *shape[axis + 1 :])
 
 
+def folded(shape: Shape, *, axis: int, to: int) -> Shape:
+    """One axis is cut into pieces of ``to``, which are added up: out[j] = x[j] + x[j + to] + ..."""
+    checked_axis(shape, axis)
+    if shape[axis] % to:
+        raise ShapeError(
+            f"fold: pieces of axis {axis}", expected=f"{to} divides {shape[axis]}", got=shape
+        )
+    return (*shape[:axis], to, *shape[axis + 1 :])
+
+
 def along(shape: Shape, *, axis: int, **_: object) -> Shape:
     """Unchanged; it has that axis."""
     checked_axis(shape, axis)
@@ -98,7 +108,7 @@ def joined(*shapes: Shape, axis: int) -> Shape:
 def part_of(shape: Shape, *, axis: int, parts: int, part: int) -> Shape:
     """One of ``parts`` equal pieces."""
     checked_axis(shape, axis)
-    if shape[axis] % parts or not 0 <= part < parts:
+    if parts < 1 or shape[axis] % parts or not 0 <= part < parts:
         raise ShapeError(
             "split: parts",
             expected=f"parts that divide {shape[axis]}, a part below them",

@@ -18,21 +18,32 @@ most r; what is equal on ``extent`` >= r is equal on every size.
 *What that does not cover*: differences that need more indices along one axis than ``extent``. The
 third elementary symmetric polynomial of the entries of a row, written by their power sums, is 0 on
 every row of two; it takes three. A larger ``extent`` covers more; ``full`` tests the full sizes
-besides. Nor does it cover sizes written as numbers: ``scale(x, by=1/4096)`` is 1/4096 on small
-sizes too; ``1/d`` follows d.
+besides.
+
+*Sizes as numbers.* A mean divides by an extent, ``1/d`` names one, a sum over a repeated value is a
+multiple by one; each follows the small sizes. So that 1/d is not taken for 1/4, or for 1/n where d
+and n happen to be alike, graphs that are equal are tested on a second member too, in which the
+sizes that a constant names, or all if a mean is taken, are others and no two the same (but for
+sizes along which maxima are taken: they would cost too many tests). Then float64 has a look at a
+third, in which every size is another, and what it finds is tested. A size written as a number,
+``scale(x, by=1/4096)``, stays what it is, so that it is different from ``1/d``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mlc_course.errors import CourseError, Undecided
 from mlc_course.mugraph.arithmetic import Shape
-from mlc_course.mugraph.ir import Axes, BlockGraph
+from mlc_course.mugraph.constants import Constant
+from mlc_course.mugraph.ir import Axes, BlockGraph, Equation, ThreadGraph
 from mlc_course.mugraph.kernel import KernelGraph
 
 TILED = 4  # times over, at most, that a dimension is cut
+TRIED = 64  # sizes, where one cannot be told from the others
+Name = tuple[int, str]  # of a size, or of a grid axis or a loop: in which graph
 
 
 @dataclass(frozen=True)
@@ -42,34 +53,146 @@ class Small:
     left: KernelGraph
     right: KernelGraph
     sizes: Mapping[str, int]
+    chosen: Mapping[Name, int]
 
 
-def shrunk(left: KernelGraph, right: KernelGraph, extent: int = 2) -> Small:
-    """The two graphs, which have the same inputs, on the least sizes that keep every axis an axis.
+@dataclass(frozen=True)
+class Family:
+    """Two graphs that have the same inputs, with ``extent`` steps of each grid axis and loop.
 
-    Raises ``Undecided`` where some size follows from none of the inputs' dimensions.
+    ``classes`` says which of their sizes are one: those of the same axis of the same input.
     """
-    family = _Family((left, right), _classes(left, right), extent)
-    start = {name: extent**TILED for name in family.free}
-    pair = family.member(start)
-    if pair is None:
-        raise Undecided(
-            "these graphs cannot be made small",
-            expected="every size follows from the dimensions of the inputs, by name",
-            got=", ".join(f"{name}={size}" for name, size in left.sizes),
-            hint="write 1/d, or shape=[b*h, d], where a size is meant; or compare the full sizes",
+
+    graphs: tuple[KernelGraph, KernelGraph]
+    classes: Mapping[Name, Name]
+    extent: int
+
+    @property
+    def free(self) -> list[Name]:
+        """The sizes that can be chosen: an extent of 1 stays."""
+        roots = dict.fromkeys(self.classes.values())
+        return [(side, name) for side, name in roots if self.graphs[side].size_of[name] > 1]
+
+    @property
+    def named(self) -> list[Name]:
+        """Those of them that a constant names."""
+        found = {
+            self.classes[side, name]
+            for side, graph in enumerate(self.graphs)
+            for each in _constants(graph.equations)
+            for name, _ in each.powers
+        }
+        return [name for name in self.free if name in found]
+
+    @property
+    def sizes_as_numbers(self) -> list[str]:
+        """Constants without a name in which an extent of the graph, no small one, is a number."""
+        found = []
+        for graph in self.graphs:
+            extents = {extent for shape in _all_shapes(graph) for extent in shape}
+            extents |= {n for _, block in graph.blocks for _, n in (*block.grid, *block.loops)}
+            for each in _constants(graph.equations):
+                numbers = {each.coefficient.numerator, each.coefficient.denominator}
+                if not each.powers and max(numbers & extents, default=0) > self.extent:
+                    found.append(str(each))
+        return found
+
+    def smallest(self) -> Small:
+        """The least sizes that keep every axis an axis.
+
+        Raises ``Undecided`` where some size follows from none of the inputs' dimensions.
+        """
+        divisible = math.lcm(*range(1, self.extent + 1))  # by any number of steps
+        sizes = {name: divisible**TILED for name in self.free}
+        small = self.member(sizes) or self._step_by_step()
+        if small is None:
+            raise Undecided(
+                "these graphs cannot be made small",
+                expected="every size follows from the dimensions of the inputs, by name",
+                got=", ".join(f"{name}={size}" for name, size in self.graphs[0].sizes),
+                hint="where a size is meant, name it: shape=[b*h, d]",
+            )
+        for name in sizes:
+            small = self._resized_at(small, name, range(2, sizes[name]))
+        return small
+
+    def _step_by_step(self) -> Small | None:
+        """From the full sizes, each lowered as far as the others let it, until nothing changes.
+
+        So a grid keeps four steps whose results a loop of two reads two by two. None where the
+        sizes stay large.
+        """
+        steps = {
+            (side, _axis(place, axis)): extent
+            for side, graph in enumerate(self.graphs)
+            for place, block in graph.blocks
+            for axis, extent in (*block.grid, *block.loops)
+        }
+        full = {name: self.graphs[name[0]].size_of[name[1]] for name in self.free}
+        small, before = self.member({**full, **steps}), None
+        while small is not None and small.chosen != before:
+            before = small.chosen
+            for name in (*reversed(steps), *full):
+                least = self.extent if name in steps else 2
+                most = min(small.chosen[name], least + TRIED)
+                small = self._resized_at(small, name, range(least, most))
+        return small if small and max(small.chosen.values()) <= 2 * TRIED else None
+
+    def larger(self, small: Small, names: Sequence[Name]) -> Small:
+        """A member in which each of these sizes is larger, and other than all the rest."""
+        for name in names:
+            least, most = small.chosen[name] + 1, 2 * self.extent**TILED
+            rest = {size for each, size in small.chosen.items() if each != name}
+            small = self._resized_at(small, name, [n for n in range(least, most) if n not in rest])
+        return small
+
+    def _resized_at(self, small: Small, name: Name, candidates: Iterable[int]) -> Small:
+        """With the first of these sizes that fits; as it was, if none does."""
+        members = (self.member({**small.chosen, name: size}) for size in candidates)
+        return next((each for each in members if each is not None), small)
+
+    def member(self, sizes: Mapping[Name, int]) -> Small | None:
+        """Both graphs on these sizes, if they fit and no axis of several elements has one."""
+        try:
+            pair = [self._resized(side, sizes) for side in (0, 1)]
+        except CourseError:
+            return None
+        if not all(map(_keeps_axes, self.graphs, pair)):
+            return None
+        named = {n: size for n, size in pair[0].sizes if self.graphs[0].size_of[n] > 1}
+        return Small(pair[0], pair[1], named, sizes)
+
+    def _resized(self, side: int, sizes: Mapping[Name, int]) -> KernelGraph:
+        graph = self.graphs[side]
+        named = tuple((n, sizes.get(self.classes[side, n], size)) for n, size in graph.sizes)
+        equations = tuple(
+            replace(each, op=self._cut(each.op, side, place, sizes))
+            if isinstance(each.op, BlockGraph)
+            else each
+            for place, each in enumerate(graph.equations)
         )
-    for name in start:
-        for size in range(2, start[name]):
-            smaller = family.member(start | {name: size})
-            if smaller is not None:
-                start[name], pair = size, smaller
-                break
-    chosen = {name: size for name, size in pair[0].sizes if left.size_of[name] > 1}
-    return Small(*pair, chosen)
+        return replace(graph, sizes=named, equations=equations)
+
+    def _cut(
+        self, block: BlockGraph, side: int, place: int, sizes: Mapping[Name, int]
+    ) -> BlockGraph:
+        def steps(axes: Axes) -> Axes:
+            return tuple(
+                (axis, sizes.get((side, _axis(place, axis)), min(extent, self.extent)))
+                for axis, extent in axes
+            )
+
+        return replace(block, grid=steps(block.grid), loops=steps(block.loops))
 
 
-Name = tuple[int, str]  # of a size: in which graph
+def _axis(place: int, axis: str) -> str:
+    """An axis or a loop of the block graph at ``place``, where it has steps of its own."""
+    return f"{axis} of {place}"
+
+
+def family(left: KernelGraph, right: KernelGraph, extent: int = 2) -> Family:
+    """The small members of two graphs that have inputs of the same names and shapes."""
+    return Family((left, right), _classes(left, right), extent)
 
 
 def _classes(left: KernelGraph, right: KernelGraph) -> dict[Name, Name]:
@@ -90,46 +213,18 @@ def _classes(left: KernelGraph, right: KernelGraph) -> dict[Name, Name]:
     return {name: root(name) for name in parent}
 
 
-@dataclass(frozen=True)
-class _Family:
-    graphs: tuple[KernelGraph, KernelGraph]
-    classes: Mapping[Name, Name]
-    extent: int
-
-    @property
-    def free(self) -> list[Name]:
-        """The sizes that can be chosen: an extent of 1 stays."""
-        roots = dict.fromkeys(self.classes.values())
-        return [(side, name) for side, name in roots if self.graphs[side].size_of[name] > 1]
-
-    def member(self, sizes: Mapping[Name, int]) -> tuple[KernelGraph, KernelGraph] | None:
-        """Both graphs on these sizes, if they fit and no axis of several elements has one."""
-        try:
-            pair = [self._resized(side, sizes) for side in (0, 1)]
-        except CourseError:
-            return None
-        whole = all(map(_keeps_axes, self.graphs, pair))
-        return (pair[0], pair[1]) if whole else None
-
-    def _resized(self, side: int, sizes: Mapping[Name, int]) -> KernelGraph:
-        graph = self.graphs[side]
-        named = tuple((n, sizes.get(self.classes[side, n], size)) for n, size in graph.sizes)
-        equations = tuple(
-            replace(each, op=self._cut(each.op)) if isinstance(each.op, BlockGraph) else each
-            for each in graph.equations
-        )
-        return replace(graph, sizes=named, equations=equations)
-
-    def _cut(self, block: BlockGraph) -> BlockGraph:
-        return replace(block, grid=self._steps(block.grid), loops=self._steps(block.loops))
-
-    def _steps(self, axes: Axes) -> Axes:
-        return tuple((name, min(extent, self.extent)) for name, extent in axes)
+def _constants(equations: Iterable[Equation]) -> Iterator[Constant]:
+    for equation in equations:
+        if isinstance(equation.op, BlockGraph | ThreadGraph):
+            yield from _constants(equation.op.equations)
+        for _, value in equation.attributes:
+            if isinstance(value, Constant):
+                yield value
 
 
 def _keeps_axes(graph: KernelGraph, small: KernelGraph) -> bool:
     return all(
-        (before > 1) == (after > 1)
+        after > 1 or before == 1
         for shape, other in zip(_all_shapes(graph), _all_shapes(small), strict=True)
         for before, after in zip(shape, other, strict=True)
     )

@@ -83,8 +83,8 @@ class _Reader:
     def _block(self, outer: Builder) -> None:
         grid, loop = self._match(_BLOCK, "block grid(x=8) loop(k=32):")
         header = self.place
-        self.place += 1
         with outer.block(grid=_axes(grid), loop=_axes(loop or "")) as block:
+            self.place += 1
             while self._depth() == 2:
                 if self._text() == "thread:":
                     self._thread(block)
@@ -116,6 +116,7 @@ class _Reader:
                 self.place = first + place
                 builder = values[0].builder
                 known[name] = builder.apply(op, [known[each] for each in names], given, name)
+            self.place = header  # what is wrong with it as a whole
             return known[made[-1]]
 
         block.thread(formula, *operands, name=made[-1])

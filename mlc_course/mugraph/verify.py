@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlc_course.errors import GraphError, Undecided, UsageError
 from mlc_course.mugraph.bounds import Bounds
-from mlc_course.mugraph.error import Plan, plan
+from mlc_course.mugraph.error import Plan, order_chance, plan
 from mlc_course.mugraph.field import Field, Residues
 from mlc_course.mugraph.growth import Bound
 from mlc_course.mugraph.interpret import evaluate
 from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.primes import draw
-from mlc_course.mugraph.shrink import Small, shrunk
+from mlc_course.mugraph.shrink import Family, Name, Small, family
 from mlc_course.mugraph.witness import Counterexample, counterexample
 
 FIRST = 4  # tests that most wrong graphs do not survive
@@ -37,7 +38,8 @@ class Verdict:
     """Equal, wrong with probability at most ``error_bound``; or different, with no error.
 
     Output i of the left graph is output ``outputs[i]`` of the right. ``sizes`` are those that were
-    tested. A ``counterexample`` is found for graphs that differ on some float64 input.
+    tested, one after the other; ``plan`` is that of the last. A ``counterexample`` is found for
+    graphs that differ on some float64 input.
     """
 
     equal: bool
@@ -45,11 +47,13 @@ class Verdict:
     trials: int
     counterexample: Counterexample | None
     outputs: tuple[int, ...]
-    sizes: Mapping[str, int]
+    sizes: tuple[Mapping[str, int], ...]
     plan: Plan | None
 
     def __str__(self) -> str:
-        sizes = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
+        sizes = "; ".join(
+            ", ".join(f"{name}={size}" for name, size in each.items()) for each in self.sizes
+        )
         if self.equal:
             return (
                 f"equal: a difference would be missed with probability at most "
@@ -80,28 +84,116 @@ def verify(
         raise UsageError("verify: extent", expected="2 or more", got=extent)
     _check_inputs(left, right)
     if sorted(left.output_shapes) != sorted(right.output_shapes):
-        return Verdict(False, 0.0, 0, None, (), left.size_of, None)
-    small = shrunk(left, right, extent)
-    rng = random.Random(seed)
-    outputs = len(left.outputs)
-    planned, laws = _planned(small.left, small.right, error / outputs**2, rng)
-    order, trials = _tested(small.left, small.right, planned, planned.tests, rng)
-    if full and None not in order:
-        small = Small(left, right, left.size_of)
-        order, more = _tested(left, right, planned, 1, rng)
-        trials += more
-    if None not in order:
-        bound, matched = outputs**2 * planned.error_bound, tuple(each or 0 for each in order)
-        return Verdict(True, bound, trials, None, matched, small.sizes, planned)
-    example = counterexample(small.left, small.right, _paired(order), seed=rng.getrandbits(32))
-    if example is None and laws:
+        return Verdict(False, 0.0, 0, None, (), (left.size_of,), None)
+    rng, outputs = random.Random(seed), len(left.outputs)
+    equal = np.ones((outputs, outputs), bool)
+    trials, bound, sizes = 0, 0.0, list[Mapping[str, int]]()
+    members, share = family(left, right, extent), error / outputs**2
+    for stage in _stages(members, share, full=full, equal=equal, rng=rng):
+        found, made = _tested(stage.small, stage.plan, stage.tests, rng)
+        equal &= found
+        trials, sizes = trials + made, [*sizes, stage.small.sizes]
+        bound = max(bound, outputs**2 * stage.plan.error_bound)
+        order = _matched(equal)
+        if None in order:
+            example = _example(members, stage, order, rng)
+            return Verdict(False, 0.0, trials, example, (), tuple(sizes), stage.plan)
+    matched = tuple(each for each in order if each is not None)
+    return Verdict(True, bound, trials, None, matched, tuple(sizes), stage.plan)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """Tests of a member. ``laws`` are what it holds of which the verifier knows no law but one:
+
+    sqrt, log and max, and irrational constants.
+    """
+
+    small: Small
+    plan: Plan
+    laws: Sequence[str]
+    tests: int
+
+
+def _stages(
+    members: Family, error: float, *, full: bool, equal: NDArray[np.bool_], rng: random.Random
+) -> Iterator[_Stage]:
+    """What to test, one after the other; ``equal`` is what was found so far."""
+    first = _Formulas(members.smallest(), rng)
+    stage = first.stage(error)
+    yield stage
+    names = members.free if first.bounds.counted else members.named
+    other = _larger(members, first, names, rng)
+    if other.small.sizes != first.small.sizes:
+        yield other.stage(error)
+    rest = [name for name in members.free if name not in names]
+    largest = members.larger(other.small, rest)
+    if counterexample(largest.left, largest.right, _paired(_matched(equal)), draws=1):
+        yield _Formulas(largest, rng).stage(error)
+    if full:
+        left, right = members.graphs
+        yield _Stage(Small(left, right, left.size_of, {}), stage.plan, stage.laws, 1)
+
+
+class _Formulas:
+    """A member, and the bounds of its outputs."""
+
+    def __init__(self, small: Small, rng: random.Random) -> None:
+        self.small, self.bounds = small, Bounds(rng.getrandbits(64))
+        self.pairs = formulas(small.left, small.right, self.bounds)
+
+    @property
+    def order_chance(self) -> float:
+        return min(order_chance(*pair) for pair in self.pairs)
+
+    def stage(self, error: float) -> _Stage:
+        """The tests that it takes."""
+        entries = [entry for pair in self.pairs for entry in pair]
+        laws = {name for entry in entries for name, _ in entry.calls}
+        if any(entry.compared for entry in entries):
+            laws.add("max")
+        laws |= self.bounds.symbols.keys()
+        planned = plan(self.pairs, self.bounds, error)
+        return _Stage(self.small, planned, sorted(laws), planned.tests)
+
+
+def _larger(
+    members: Family, first: _Formulas, names: Sequence[Name], rng: random.Random
+) -> _Formulas:
+    """A member on larger sizes; those stay which would have more values compared."""
+    larger = _Formulas(members.larger(first.small, names), rng)
+    if larger.order_chance >= first.order_chance:
+        return larger
+    alone = {name: _Formulas(members.larger(first.small, [name]), rng) for name in names}
+    free = [name for name in names if alone[name].order_chance >= first.order_chance]
+    return _Formulas(members.larger(first.small, free), rng)
+
+
+def _example(
+    members: Family, stage: _Stage, order: Sequence[int | None], rng: random.Random
+) -> Counterexample | None:
+    """An input that shows the difference.
+
+    Raises ``Undecided`` where none is found and formulas may be equal by another law, or where the
+    difference is one of the small sizes only.
+    """
+    left, right = stage.small.left, stage.small.right
+    sizes_as_numbers = members.sizes_as_numbers
+    found = counterexample(left, right, _paired(order), seed=rng.getrandbits(32))
+    if found and sizes_as_numbers and not counterexample(*members.graphs, _paired(order), draws=1):
+        raise Undecided(
+            f"{left.name}, {right.name}: different on smaller sizes, alike on those given",
+            expected="a size by its name, such as by=1/d, which follows the size",
+            got=f"a size as a number: {', '.join(sizes_as_numbers)}",
+        )
+    if found is None and stage.laws:
         raise Undecided(
             f"{left.name}, {right.name}: different as formulas; no float64 input shows it",
             expected="graphs that differ on some input, or are equal by the laws of arithmetic",
-            got=f"{', '.join(laws)}, of which the verifier knows equal arguments only",
+            got=f"{', '.join(stage.laws)}, of which the verifier knows equal arguments only",
             hint="equal by another law of theirs? Then write both graphs alike in this place",
         )
-    return Verdict(False, 0.0, trials, example, (), small.sizes, planned)
+    return found
 
 
 def _check_inputs(left: KernelGraph, right: KernelGraph) -> None:
@@ -117,89 +209,80 @@ def _check_inputs(left: KernelGraph, right: KernelGraph) -> None:
         )
 
 
-def _planned(
-    left: KernelGraph, right: KernelGraph, error: float, rng: random.Random
-) -> tuple[Plan, list[str]]:
-    """How to test them, and which of sqrt, log and max are in them."""
-    bounds = Bounds(rng.getrandbits(64))
-    known = {
-        each.name: bounds.random(shape)
-        for each, shape in zip(left.inputs, left.shapes, strict=False)
-    }
-    ours, theirs = (
-        evaluate(graph, [known[each.name] for each in graph.inputs], bounds)
-        for graph in (left, right)
-    )
-    pairs: list[tuple[Bound, Bound]] = [
+def formulas(left: KernelGraph, right: KernelGraph, bounds: Bounds) -> list[tuple[Bound, Bound]]:
+    """The bounds of what is to be equal: each entry of an output and of any of the same shape."""
+    ours, theirs = _both(left, right, bounds)
+    return [
         entries
         for a, b in itertools.product(ours, theirs)
         if a.shape == b.shape
         for entries in zip(a.entries.flat, b.entries.flat, strict=True)
     ]
-    laws = {name for pair in pairs for entry in pair for name, _ in entry.calls}
-    if any(entry.compared for pair in pairs for entry in pair):
-        laws.add("max")
-    return plan(pairs, bounds, error), sorted(laws)
+
+
+def _both(left: KernelGraph, right: KernelGraph, m: Any) -> tuple[list[Any], list[Any]]:
+    """The outputs of both graphs on the same random inputs, in the arithmetic ``m``."""
+    known = {
+        each.name: m.random(shape) for each, shape in zip(left.inputs, left.shapes, strict=False)
+    }
+    ours, theirs = (
+        evaluate(graph, [known[each.name] for each in graph.inputs], m) for graph in (left, right)
+    )
+    return ours, theirs
 
 
 def _tested(
-    left: KernelGraph, right: KernelGraph, planned: Plan, tests: int, rng: random.Random
-) -> tuple[list[int | None], int]:
-    """For each output of the left graph the equal one of the right, or None; and the tests made.
+    small: Small, planned: Plan, tests: int, rng: random.Random
+) -> tuple[NDArray[np.bool_], int]:
+    """Which output of the left graph is equal to which of the right; and the tests made.
 
     The first few are made alone: few wrong graphs pass them.
     """
-    outputs = len(left.outputs)
+    outputs = len(small.left.outputs)
     equal = np.ones((outputs, outputs), bool)
     made, redrawn = 0, 0
-    while made < tests:
+    while made < tests and equal.any(axis=1).all():
         size = min(FIRST if made == 0 else AT_A_TIME, tests - made)
-        found, good = _batch(left, right, planned, size, rng)
-        if not good:
-            redrawn += 1
-            if redrawn == REDRAWS:
-                raise Undecided(
-                    f"{left.name}, {right.name}: something is divided by zero in every test",
-                    expected="denominators that are not zero everywhere",
-                )
+        primes = planned.primes
+        towers = [draw(primes.lowest, primes.height, rng) for _ in range(size)]
+        found, good = compared(small.left, small.right, Field(towers, rng, planned.independence))
+        if good.any():
+            equal &= found[..., good].all(axis=-1)
+            made += int(good.sum())
             continue
-        equal &= found
-        made += good
-        if not equal.any(axis=1).all():
-            break
+        redrawn += 1
+        if redrawn == REDRAWS:
+            raise Undecided(
+                f"{small.left.name}, {small.right.name}: a division by zero in every test",
+                expected="denominators that are not zero everywhere",
+            )
+    return equal, made
+
+
+def _matched(equal: NDArray[np.bool_]) -> list[int | None]:
+    """For each output of the left graph one of the right, no two the same; or None."""
     order: list[int | None] = []
     for row in equal:
-        free = [int(j) for j in np.flatnonzero(row) if j not in order]
-        order.append(free[0] if free else None)
-    return order, made
+        free = (int(j) for j in np.flatnonzero(row) if j not in order)
+        order.append(next(free, None))
+    return order
 
 
-def _batch(
-    left: KernelGraph, right: KernelGraph, planned: Plan, size: int, rng: random.Random
-) -> tuple[NDArray[np.bool_], int]:
-    """Which outputs are equal in all good ones of ``size`` tests, and how many those are."""
-    primes = planned.primes
-    towers = [draw(primes.lowest, primes.height, rng) for _ in range(size)]
-    field = Field(towers, rng, planned.independence)
-    known = {
-        each.name: field.random(shape)
-        for each, shape in zip(left.inputs, left.shapes, strict=False)
-    }
-    ours, theirs = (
-        evaluate(graph, [known[each.name] for each in graph.inputs], field)
-        for graph in (left, right)
-    )
-    good = ~field.bad
-    equal = [[a.shape == b.shape and _equal(a, b, good) for b in theirs] for a in ours]
-    return np.array(equal), int(good.sum())
+def compared(
+    left: KernelGraph, right: KernelGraph, field: Field
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """For outputs i and j, in which trials they are equal; and which trials count."""
+    ours, theirs = _both(left, right, field)
+    equal = [[_equal(a, b, field.trials) for b in theirs] for a in ours]
+    return np.array(equal), ~field.bad
 
 
-def _equal(a: Residues, b: Residues, good: NDArray[np.bool_]) -> bool:
-    return all(
-        bool(np.all(x[good] == y[good]))
-        for x, y in zip(a.levels, b.levels, strict=True)
-        if x is not None and y is not None
-    )
+def _equal(a: Residues, b: Residues, trials: int) -> NDArray[np.bool_]:
+    same = np.full(trials, a.shape == b.shape)
+    for x, y in zip(a.levels, b.levels, strict=True):
+        if a.shape == b.shape and x is not None and y is not None:
+            same &= np.asarray(x == y, bool).reshape(trials, -1).all(axis=1)
+    return same
 
 
 def _paired(order: Sequence[int | None]) -> list[int]:

@@ -55,41 +55,47 @@ def _equations(equations: Sequence[Equation], names: Sequence[str]) -> Iterator[
             case BlockGraph() as block:
                 yield from _block(block, operands, equation.names)
             case ThreadGraph() as thread:
-                inner = [*operands, *(n for each in thread.equations for n in each.names)]
-                inner[-1] = equation.names[0]
                 yield "thread:"
-                yield from (STEP + line for line in _thread(thread, inner, len(operands)))
-            case op:
-                given = [f"{key}={_value(value)}" for key, value in equation.attributes]
-                yield f"{equation.names[0]} = {op.name}({', '.join([*operands, *given])})"
+                made = equation.names[0]
+                yield from (STEP + line for line in thread_lines(thread, operands, made))
+            case _:
+                yield f"{equation.names[0]} = {call(equation, operands)}"
 
 
-def _thread(thread: ThreadGraph, names: Sequence[str], inputs: int) -> Iterator[str]:
-    for place, each in enumerate(thread.equations):
-        operands = [names[number] for number in each.operands]
-        given = [f"{key}={_value(value)}" for key, value in each.attributes]
-        assert not isinstance(each.op, BlockGraph)
-        yield f"{names[inputs + place]} = {each.op.name}({', '.join([*operands, *given])})"
+def thread_lines(thread: ThreadGraph, operands: Sequence[str], made: str) -> Iterator[str]:
+    """A thread graph's equations on operands of these names, the last of which makes ``made``."""
+    names = [*operands, *(name for each in thread.equations for name in each.names)]
+    names[-1] = made
+    for place, each in enumerate(thread.equations, len(operands)):
+        yield f"{names[place]} = {call(each, [names[number] for number in each.operands])}"
+
+
+def call(equation: Equation, operands: Sequence[str]) -> str:
+    """``sum(x, axis=1)``: an operator on operands of these names."""
+    given = [f"{key}={_value(value)}" for key, value in equation.attributes]
+    return f"{equation.op.name}({', '.join([*operands, *given])})"
 
 
 def _block(block: BlockGraph, operands: Sequence[str], results: Sequence[str]) -> Iterator[str]:
-    loops = f" loop{_axes(block.loops)}" if block.loops else ""
-    yield f"block grid{_axes(block.grid)}{loops}:"
+    loops = f" loop{axes(block.loops)}" if block.loops else ""
+    yield f"block grid{axes(block.grid)}{loops}:"
     for load, operand in zip(block.loads, operands, strict=True):
         maps = (("imap", load.imap), ("fmap", load.fmap))
-        given = [f"{kind}={_map(cuts)}" for kind, cuts in maps if cuts]
+        given = [f"{kind}={axis_map(cuts)}" for kind, cuts in maps if cuts]
         yield f"{STEP}{load.name} = load({', '.join([operand, *given])})"
     yield from (STEP + line for line in _equations(block.equations, block.names))
     for store, result in zip(block.stores, results, strict=True):
-        omap = [f"omap={_map(store.omap)}"] if store.omap else []
+        omap = [f"omap={axis_map(store.omap)}"] if store.omap else []
         yield f"{STEP}{result} = store({', '.join([block.names[store.value], *omap])})"
 
 
-def _axes(axes: Axes) -> str:
-    return f"({', '.join(f'{name}={extent}' for name, extent in axes)})"
+def axes(extents: Axes) -> str:
+    """``(x=8, y=2)``."""
+    return f"({', '.join(f'{name}={extent}' for name, extent in extents)})"
 
 
-def _map(cuts: AxisMap) -> str:
+def axis_map(cuts: AxisMap) -> str:
+    """``{x: 1, y: 0}``: each axis and the dimension that it cuts."""
     return "{" + ", ".join(f"{axis}: {dim}" for axis, dim in cuts) + "}"
 
 
@@ -98,6 +104,6 @@ def _value(value: Any) -> str:
         case Constant() | int():
             return str(value)
         case ((str(), int()), *_):
-            return _map(value)
+            return axis_map(value)
         case _:
             return "[" + ", ".join(str(each) for each in value) + "]"
