@@ -158,6 +158,7 @@ READING_ORDER = (
     "mugraph.shrink",
     "mugraph.witness",
     "mugraph.verify",
+    "mugraph.report",
     "grading",
     "grading.values",
     "grading.finding",
