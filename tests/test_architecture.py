@@ -160,6 +160,7 @@ READING_ORDER = (
     "mugraph.verify",
     "mugraph.report",
     "mugraph.traffic",
+    "mugraph.difference",
     "mugraph.tiles",
     "mugraph.draw.svg",
     "mugraph.draw.layout",
