@@ -9,6 +9,7 @@ from mlc_course.grading.bench import Program
 from mlc_course.grading.check import check
 from mlc_course.grading.correctness import agrees, computes, equals, returns
 from mlc_course.grading.counted import axis_kinds, inner_stride, lanes, misses, spills
+from mlc_course.grading.mugraphs import same_program
 from mlc_course.grading.prediction import breaks, holds, one_of, predicts
 from mlc_course.grading.problems import problem
 from mlc_course.grading.ratio import faster
@@ -33,6 +34,7 @@ __all__ = [
     "predicts",
     "problem",
     "returns",
+    "same_program",
     "scheduled",
     "spills",
     "written",

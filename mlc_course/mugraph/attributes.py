@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -65,9 +65,10 @@ def _kept(kind: str, value: Any) -> Any:
     raise GraphError("not such an attribute", expected=EXPECTED[kind], got=repr(value))
 
 
-def axis_map(cuts: Mapping[str, int] | None) -> AxisMap:
-    """``{"k": 1}`` as a graph keeps it."""
+def axis_map(cuts: Mapping[str, int] | None, order: Sequence[str] = ()) -> AxisMap:
+    """``{"k": 1}`` as a graph keeps it: axes in their ``order``, those that are not in it last."""
     for axis, dim in (cuts or {}).items():
         if not isinstance(axis, str) or not isinstance(dim, int):
             raise GraphError("a map", expected=EXPECTED["map"], got=cuts)
-    return tuple((cuts or {}).items())
+    rank = {axis: place for place, axis in enumerate(order)}
+    return tuple(sorted((cuts or {}).items(), key=lambda cut: rank.get(cut[0], len(rank))))

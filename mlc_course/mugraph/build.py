@@ -126,10 +126,10 @@ class Builder(Equations):
 
     def _dim(self, tensor: str, text: str) -> str:
         name, _, size = text.partition("=")
-        size = size or (name if name.isdigit() else "")
+        size = size or (name if name.isdecimal() else "")
         if not size and name not in self.sizes:
             raise GraphError(f"{tensor}: dimension {name}", expected=f"{name}=SIZE", got=text)
-        if size and not size.isdigit():
+        if size and not size.isdecimal():
             raise GraphError(f"{tensor}: dimension {name}", expected="a whole number", got=size)
         if size and self.sizes.setdefault(name, int(size)) != int(size):
             raise GraphError(f"{tensor}: size {name}", expected=self.sizes[name], got=size)
@@ -188,7 +188,7 @@ class BlockBuilder(Equations):
         tile = f"{str(tensor).lower()}_tile"
         made = name or (self.fresh() if tile in self.names else tile)
         self.operands.append(tensor)
-        self.loads.append(Load(axis_map(imap), axis_map(fmap), made))
+        self.loads.append(Load(axis_map(imap, [*self.grid]), axis_map(fmap, [*self.loop]), made))
         self._check_inside()
         return self.named(made)
 
@@ -210,7 +210,7 @@ class BlockBuilder(Equations):
     ) -> Value:
         """Give a value to the kernel graph, blocks side by side as ``omap`` says."""
         (number,) = self.numbers([value], "store")
-        self.stores.append(Store(number, axis_map(omap)))
+        self.stores.append(Store(number, axis_map(omap, [*self.grid])))
         made = self.outer.named(name or self.outer.fresh())
         self.results.append(made)
         return made

@@ -187,7 +187,7 @@ def _axes(text: str) -> dict[str, int]:
     axes: dict[str, int] = {}
     for each in filter(None, (part.strip() for part in text.split(","))):
         name, _, extent = (part.strip() for part in each.partition("="))
-        if not extent.isdigit() or name in axes:
+        if not extent.isdecimal() or name in axes:
             raise GraphError("axes", expected="NAME=EXTENT, each name once", got=text)
         axes[name] = int(extent)
     return axes
@@ -197,11 +197,15 @@ def _literal(text: str) -> Any:
     """``{k: 1}``, ``[2, n*m]``, or a number; anything else stays a text, for a constant."""
     if text.startswith("{"):
         pairs = [part.partition(":") for part in text[1:-1].split(",") if part.strip()]
-        if not all(dim.strip().isdigit() for _, _, dim in pairs):
+        if not all(dim.strip().isdecimal() for _, _, dim in pairs):
             raise GraphError("a map", expected="{AXIS: DIMENSION, ...}", got=text)
         return {axis.strip(): int(dim) for axis, _, dim in pairs}
     if text.startswith("["):
-        return [_literal(part.strip()) for part in text[1:-1].split(",")]
+        return [_scalar(part.strip()) for part in text[1:-1].split(",")]
+    return _scalar(text)
+
+
+def _scalar(text: str) -> int | str:
     try:
         return int(text)
     except ValueError:

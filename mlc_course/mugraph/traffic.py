@@ -58,14 +58,15 @@ def table(graph: KernelGraph, itemsize: int = 2) -> str:
     """One line a kernel, and their sum where there are several."""
     kernels = traffic(graph, itemsize)
     rows = [*kernels, total(kernels)] if len(kernels) > 1 else kernels
-    head = f"{'kernel':<14} {'blocks':>6} {'loaded':>10} {'stored':>10} {'shared memory':>14}"
+    head = f"{'kernel':<14} {'loaded':>12} {'stored':>10}"
+    if any(graph.blocks):
+        head += f" {'blocks':>8}   shared memory of each"
     return "\n".join([head, *map(_line, rows)])
 
 
 def _line(row: Traffic) -> str:
-    blocks, shared = (row.blocks, kilobytes(row.shared)) if row.shared else ("", "")
-    moved = f"{kilobytes(row.loaded):>10} {kilobytes(row.stored):>10}"
-    return f"{row.name:<14} {blocks:>6} {moved} {shared:>14}".rstrip()
+    moved = f"{row.name:<14} {kilobytes(row.loaded):>12} {kilobytes(row.stored):>10}"
+    return f"{moved} {row.blocks:>8} {kilobytes(row.shared):>23}" if row.shared else moved
 
 
 def kilobytes(size: int) -> str:

@@ -40,7 +40,7 @@ def written(graph: Any) -> str:
 
 
 def _dim(name: str, sizes: Mapping[str, int], known: set[str]) -> str:
-    if name.isdigit() and sizes[name] == int(name):
+    if name.isdecimal() and sizes[name] == int(name):
         return name
     if name in known:
         return name

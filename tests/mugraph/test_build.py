@@ -8,6 +8,7 @@ import pytest
 from mlc_course.errors import CourseError, GraphError
 from mlc_course.mugraph import ops
 from mlc_course.mugraph.build import Builder
+from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.published import published
 from mlc_course.mugraph.text import parse
 
@@ -144,3 +145,14 @@ def test_an_error_of_the_student_inside_a_block_is_their_own() -> None:
         raise ZeroDivisionError
     with pytest.raises(GraphError, match="returns nothing"):
         g.returns()
+
+
+def test_the_order_of_the_axes_of_a_map_does_not_matter() -> None:
+    def graph(imap: dict[str, int]) -> KernelGraph:
+        g = Builder("f")
+        x = g.input("X", "m=4", "n=6")
+        with g.block(grid={"x": 2, "y": 2}) as t:
+            y = t.store(ops.exp(t.load(x, imap=imap)), omap=imap)
+        return g.returns(y)
+
+    assert graph({"y": 0, "x": 1}) == graph({"x": 1, "y": 0})

@@ -67,6 +67,13 @@ FUSED = str(published("rms_norm_matmul_fused"))
         ("by=1/d", "by=1/e", 12, "no size 'e'"),
         ("by=1/d", "by=1-d", 13, "factors joined by * and /"),
         ("axis=1", "axis=2", 10, "no such axis"),
+        ("X[b=16", "X[b=²", 1, "a whole number"),
+        (
+            "sum(squares, axis=1)",
+            f"reshape(squares, shape={'[' * 4000})",
+            10,
+            "not such an attribute",
+        ),
         ("axis=1", "axis=rows", 10, "a whole number"),
         ("Y = store(y, omap={x: 1})", "Y = store(y)", 2, "write the same place"),
         ("Y = store(y, omap={x: 1})", "X = store(y, omap={x: 1})", 16, "X is made twice"),

@@ -17,6 +17,11 @@ def test_what_tvm_writes_above_every_program_is_left_out() -> None:
     assert lines[1].startswith("def main(")
 
 
+def test_two_columns_a_level_are_shown_as_four_are() -> None:
+    assert program_lines("f:\n  block:\n    y = x\n") == ["f:", "    block:", "        y = x"]
+    assert program_lines("f:\n    y = x\n        z = y") == ["f:", "    y = x", "        z = y"]
+
+
 def test_changed_lines_stand_side_by_side() -> None:
     rows = list(aligned_rows(["for i", "  body"], ["for j", "  body"], context=None))
     assert rows == [Row("for i", "for j", changed=True), Row("  body", "  body")]

@@ -68,11 +68,18 @@ def one_program(program: str, *, title: str) -> str:
 
 
 def program_lines(script: str) -> list[str]:
-    """The lines of the function itself, without what TVM writes above every program."""
+    """The lines of the function itself, without what TVM writes above every program.
+
+    They are indented by four columns a level, also where the program has two.
+    """
     lines = script.splitlines()
     while lines and (not lines[0].strip() or lines[0].startswith(BOILERPLATE)):
         del lines[0]
-    return textwrap.dedent("\n".join(lines)).splitlines()
+    lines = textwrap.dedent("\n".join(lines)).splitlines()
+    steps = [len(line) - len(line.lstrip(" ")) for line in lines]
+    if 2 not in steps:
+        return lines
+    return [" " * step + line for step, line in zip(steps, lines, strict=True)]
 
 
 def aligned_rows(before: list[str], after: list[str], *, context: int | None) -> Iterator[Row]:

@@ -1,0 +1,200 @@
+"""A student's mu-graph: a text, or the maps of a text that is given, read with limits.
+
+Nobody vouches for the text. Its length, its numbers and the work it asks for are looked at before
+anything is computed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import dedent
+
+from mlc_course.errors import CourseError, UnmetCheck
+from mlc_course.mugraph import ops
+from mlc_course.mugraph.arithmetic import Shape
+from mlc_course.mugraph.ir import BlockGraph, Equation, ThreadGraph
+from mlc_course.mugraph.kernel import KernelGraph
+from mlc_course.mugraph.text import parse
+
+MOST_CHARACTERS, MOST_LINES = 6000, 120
+MOST_ELEMENTS = 1 << 20  # of one tensor
+MOST_STEPS = 20_000  # blocks times iterations
+MOST_WORK = 1 << 28  # operations on numbers in all of them
+LONGEST_LINE = 100  # of what an error repeats
+MOST_OPERATORS = 60
+MOST_HARD = 6  # operators that are not PLAIN: each may square the time of the verifier
+PLAIN = frozenset(
+    op.name
+    for op in (
+        *(ops.matmul, ops.add, ops.sub, ops.mul, ops.div, ops.neg, ops.scale, ops.shift),
+        *(ops.square, ops.sqrt, ops.reduce_sum, ops.reduce_mean, ops.rms_norm, ops.accumulate),
+        *(ops.repeat, ops.reshape, ops.transpose, ops.concat, ops.split),
+    )
+)
+LONG_NUMBER = re.compile(r"\d{8,}|\d[eE][-+]?\d")  # 1e999999999 takes for ever to read
+HOLE = re.compile(r"^\s*(\w+) = (load|store)\((\w+), \.\.\.\)$", re.MULTILINE)
+KINDS = {"load": ("imap", "fmap"), "store": ("omap",)}
+
+
+def read(text: object) -> KernelGraph:
+    """The graph of a text that nobody vouches for.
+
+    Raises ``UnmetCheck`` with the line of the error, and for a graph that is too large to run.
+    """
+    _readable(text)
+    assert isinstance(text, str)
+    try:
+        graph = parse(dedent(text))
+    except CourseError as error:
+        raise _located(error) from None
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise UnmetCheck("a graph that cannot be read", got=str(error)[:200]) from None
+    _small(graph)
+    return graph
+
+
+def _readable(text: object) -> None:
+    if type(text) is not str:
+        raise UnmetCheck(
+            "an answer of another kind",
+            expected='the text of a mu-graph, """..."""',
+            got=type(text).__name__,
+        )
+    if len(text) > MOST_CHARACTERS or text.count("\n") > MOST_LINES:
+        raise UnmetCheck(
+            "a text that is too long for this exercise",
+            expected=f"at most {MOST_CHARACTERS} characters on {MOST_LINES} lines",
+            got=f"{len(text)} characters, {text.count(chr(10)) + 1} lines",
+        )
+    number = LONG_NUMBER.search(text)
+    if number:
+        raise UnmetCheck(
+            "a number that no graph here needs",
+            expected="at most seven digits, no exponent",
+            got=text[number.start() :][:20],
+        )
+
+
+def _located(error: CourseError) -> UnmetCheck:
+    """The same complaint, with the line that ``parse`` noted."""
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("in line ")]
+    where = f" ({notes[-1][:LONGEST_LINE]})" if notes else ""
+    return UnmetCheck(
+        f"{error.what[:LONGEST_LINE]}{where}",
+        expected=error.expected,
+        got=str(error.got)[:LONGEST_LINE],
+        hint=error.hint,
+    )
+
+
+def _small(graph: KernelGraph) -> None:
+    """Raises ``UnmetCheck`` unless it can be run in a moment."""
+    steps, work = 0, _work(graph.equations, graph.shapes, len(graph.inputs))
+    _all_small(graph.shapes)
+    for place, block in graph.blocks:
+        tiles = graph.tiles(place).shapes
+        _all_small(tiles)
+        iterations = math.prod(extent for _, extent in (*block.grid, *block.loops))
+        steps += iterations
+        work += iterations * _work(block.equations, tiles, len(block.loads))
+    for what, found, most in (
+        ("iterations in all blocks together", steps, MOST_STEPS),
+        ("operations on numbers", work, MOST_WORK),
+    ):
+        if found > most:
+            raise UnmetCheck(
+                f"too many {what} for this exercise", expected=f"at most {most:,}", got=f"{found:,}"
+            )
+
+
+def _work(equations: Sequence[Equation], shapes: Sequence[Shape], first: int) -> int:
+    """Operations of one run of these equations, whose results begin with value ``first``."""
+    work, made = 0, first
+    for each in equations:
+        results = shapes[made : made + len(each.names)]
+        made += len(each.names)
+        times = len(each.op.equations) if isinstance(each.op, ThreadGraph) else 1
+        if each.op is ops.matmul:
+            times = shapes[each.operands[0]][-1]
+        work += times * sum(math.prod(shape) for shape in results)
+        work += sum(math.prod(shapes[number]) for number in each.operands)
+    return work
+
+
+def operators(graph: KernelGraph) -> Iterator[str]:
+    """The names of all operators, those inside block graphs and thread graphs among them."""
+    yield from _operators(graph.equations)
+
+
+def _operators(equations: Sequence[Equation]) -> Iterator[str]:
+    for equation in equations:
+        if isinstance(equation.op, BlockGraph | ThreadGraph):
+            yield from _operators(equation.op.equations)
+        else:
+            yield equation.op.name
+
+
+def familiar(graph: KernelGraph, program: KernelGraph) -> None:
+    """Raises ``UnmetCheck`` for operators that neither the program nor plain arithmetic has.
+
+    They cannot help, and a verifier may need for ever to find that out.
+    """
+    found, known = list(operators(graph)), PLAIN | set(operators(program))
+    hard = [name for name in found if name not in PLAIN]
+    for name in hard:
+        if name not in known:
+            raise UnmetCheck(
+                f"an operator that {program.name} does not need",
+                expected=" | ".join(sorted(known)),
+                got=name,
+            )
+    if len(found) > MOST_OPERATORS or len(hard) > MOST_HARD:
+        raise UnmetCheck(
+            "more operators than this exercise needs",
+            expected=f"at most {MOST_OPERATORS}, of which {MOST_HARD} are not plain arithmetic",
+            got=f"{len(found)}, of which {len(hard)} are not",
+        )
+
+
+def _all_small(shapes: Sequence[Shape]) -> None:
+    for shape in shapes:
+        if math.prod(shape) > MOST_ELEMENTS:
+            raise UnmetCheck(
+                "a tensor that is too large for this exercise",
+                expected=f"at most {MOST_ELEMENTS:,} elements",
+                got=f"shape {shape}",
+            )
+
+
+def filled(frame: str, maps: object) -> str:
+    """The frame with maps in its holes; raises ``UnmetCheck`` for maps of another form."""
+    holes = {name: KINDS[kind] for name, kind, _ in HOLE.findall(frame)}
+    if type(maps) is not dict or maps.keys() != holes.keys():
+        got = ", ".join(maps) if type(maps) is dict else type(maps).__name__
+        raise UnmetCheck("not maps for every tensor", expected=", ".join(holes), got=got or "none")
+    for name, kinds in holes.items():
+        _check_maps(name, maps[name], kinds)
+
+    def put(found: re.Match[str]) -> str:
+        given = [f"{kind}={_written(maps[found[1]][kind])}" for kind in maps[found[1]]]
+        return found[0].replace("...", ", ".join(given)).replace(", )", ")")
+
+    return HOLE.sub(put, frame)
+
+
+def _check_maps(name: str, maps: object, kinds: tuple[str, ...]) -> None:
+    if type(maps) is not dict or not maps.keys() <= set(kinds):
+        form = " and ".join(kinds)
+        raise UnmetCheck(f"{name}: not its maps", expected=f"a dict with {form}", got=maps)
+    for kind, cuts in maps.items():
+        pairs = cuts.items() if type(cuts) is dict else [("", "")]
+        if not all(re.fullmatch(r"[a-z]\w{0,7}", axis) and type(d) is int for axis, d in pairs):
+            raise UnmetCheck(
+                f"{name}: {kind}", expected="axes and dimensions, such as {'x': 0}", got=cuts
+            )
+
+
+def _written(cuts: Mapping[str, int]) -> str:
+    return "{" + ", ".join(f"{axis}: {dim}" for axis, dim in cuts.items()) + "}"
