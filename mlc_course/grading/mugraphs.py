@@ -15,7 +15,7 @@ from mlc_course.mugraph.difference import difference
 from mlc_course.mugraph.ir import BlockGraph, Equation, ThreadGraph
 from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.text import parse
-from mlc_course.mugraph.traffic import kilobytes, total, traffic
+from mlc_course.mugraph.traffic import total, traffic
 from mlc_course.mugraph.verify import Verdict, verify
 
 
@@ -52,16 +52,17 @@ class SameProgram:
     def _within_limits(self, graph: KernelGraph) -> str:
         kernels = traffic(graph)
         whole = total(kernels)
+        busiest = max(kernels, key=lambda each: each.loaded_by_block)
         limits = (
             ("kernels", "kernels", len(kernels), self.kernels, str),
-            ("shared memory of a block", "shared memory", whole.shared, self.shared, kilobytes),
-            ("bytes loaded", "loaded", whole.loaded, self.loaded, kilobytes),
+            ("shared memory of a block", "shared memory", whole.shared, self.shared, exactly),
+            ("bytes loaded", "loaded", whole.loaded, self.loaded, exactly),
             (
-                "bytes that one block loads",
+                f"bytes that one block loads, in kernel {busiest.name!r}",
                 "loaded by a block",
-                max(each.loaded_by_block for each in kernels),
+                busiest.loaded_by_block,
                 self.loaded_by_block,
-                kilobytes,
+                exactly,
             ),
         )
         seen = []
@@ -89,6 +90,11 @@ def same_program(
     by all blocks of all kernels, and loaded by a single block of any kernel.
     """
     return SameProgram(dedent(program), dedent(frame), kernels, shared, loaded, loaded_by_block)
+
+
+def exactly(size: int) -> str:
+    """``1,024 bytes``: next to a limit of 1,000, kilobytes would look the same."""
+    return f"{size:,} bytes"
 
 
 def _same(graph: KernelGraph, program: KernelGraph) -> None:

@@ -86,6 +86,7 @@ class Bounds:
         self.counted = False
         self.divisors: dict[int, Bound] = {}
         self.arguments: dict[int, Bound] = {}
+        self.height = 0
 
     def _hash(self, name: str, value: int) -> int:
         """A random cubic polynomial of the fingerprint, one for each name."""
@@ -125,6 +126,8 @@ class Bounds:
         return BoundTensor(self, made)
 
     def exp(self, x: BoundTensor) -> BoundTensor:
+        deepest = max((e.depth for e in x.entries.flat), default=0)
+        self.height = max(self.height, deepest + 1)
         return x.each(
             lambda e: replace(
                 e,
@@ -170,10 +173,11 @@ class Bounds:
             if not each.choices:
                 self.arguments.setdefault(each.value, each)
         choices = frozenset[int]().union(*(each.choices or {each.value} for each in entries))
+        named = choices if name == "max" else {each.value for each in entries}
         one = reduce(covering, entries)
         return replace(
             one,
-            value=sum(self._hash(name, each) for each in choices) % PRINT,
+            value=sum(self._hash(name, each) for each in named) % PRINT,
             compared=one.compared | choices,
             selections=one.selections | {choices},
             choices=choices if name == "max" else NOTHING,

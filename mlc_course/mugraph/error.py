@@ -37,8 +37,9 @@ random order does that with probability c = (t - g)! / t! at least, and P is the
 the two formulas. (Up to eight values, all orders are tried out, and c is the share of those that
 select alike, in the worst case. With min in it, all t have to stand in order.) A test thus misses
 with probability at most 1 - c * (1 - E).
-*Division*: a test in which something is divided by zero is drawn again. The sum of E over all
-denominators counts as if each of these tests had missed.
+*Division*: an entry that is divided by zero in a test tells nothing, and is drawn again. The sum of
+E over all denominators counts as if each of these tests had missed. What else is divided by zero in
+that test does not matter: where relu(x) is 0 an x / relu(x) beside it hides nothing.
 Tests are independent, so their probabilities multiply.
 
 What equal formulas promise: the graphs are the same function wherever both are defined. What is
@@ -61,7 +62,7 @@ from mlc_course.mugraph.bounds import Bounds
 from mlc_course.mugraph.growth import Bound, Size
 from mlc_course.mugraph.primes import LISTED, MERSENNE, successors
 
-MOST_TESTS = 50_000
+MOST_TESTS = 10_000
 TRIED_OUT = 8  # values compared, of which all orders are looked at
 GOOD_ENOUGH = 0.25  # one test may miss with this probability, orders aside
 
@@ -94,8 +95,11 @@ def levels(bits: int, height: int) -> Levels:
 def vanishing(size: Size, level: int, primes: Levels) -> float:
     """E of the theorem: the probability that a polynomial that is not 0 is 0 at ``level``."""
     if level == 0:
-        return size.degree / primes.lowest if size.coefficients < primes.lowest else math.inf
+        known = max(size.degree, size.coefficients) < primes.lowest
+        return size.degree / primes.lowest if known else math.inf
     least, listed = primes.least[level - 1], primes.listed[level - 1]
+    if size.degree >= least:
+        return math.inf
     total = size.degree / least + math.log(size.coefficients) / (listed * math.log(least))
     if size.exponent is None:
         return total
@@ -103,7 +107,7 @@ def vanishing(size: Size, level: int, primes: Levels) -> float:
     if k >= (primes.least[level - 2] if level > 1 else primes.lowest):
         return math.inf
     apart = size.exponent.top + size.exponent.top
-    return total + math.comb(k, 2) * vanishing(apart, level - 1, primes)
+    return total + float(k) * (k - 1) / 2 * vanishing(apart, level - 1, primes)
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
 
     Raises ``Undecided`` where more tests would be needed than can be made.
     """
-    height = max(each.depth for each in (*itertools.chain(*pairs), *bounds.divisors.values()))
+    height = bounds.height
     seen = {_signature(a, b): (a, b) for a, b in pairs}.values()
     chance = min(order_chance(a, b) for a, b in seen)
     meet = math.inf
@@ -146,15 +150,15 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
             expected=f"a chance to meet below {GOOD_ENOUGH} modulo primes above 2**{MERSENNE[-1]}",
             got=f"a bound of {meet:.3g}",
         )
-    miss = 1 - chance * (1 - meet)
-    tests = max(1, math.ceil(math.log(error) / math.log(miss)))
-    if tests > MOST_TESTS:
+    miss = (1 - chance) + chance * meet  # in this order: 1 - (1 - meet) may be rounded to 0
+    if miss**MOST_TESTS > error:
         raise Undecided(
             "max: too many values are compared in one entry",
-            expected=f"at most {MOST_TESTS} tests",
-            got=f"{tests}: a random order is one that tells with probability {chance:.3g}",
+            expected=f"an error of {error:.1g} after at most {MOST_TESTS} tests",
+            got=f"{miss**MOST_TESTS:.1g}: an order is one that tells with probability {chance:.3g}",
             hint="maxima over fewer values, or a larger error",
         )
+    tests = max(1, math.ceil(math.log(error) / math.log(miss))) if miss else 1
     most = max(max(len(a.compared | b.compared), len(a.calls | b.calls)) for a, b in seen)
     return Plan(primes, tests, miss, meet, chance, most)
 

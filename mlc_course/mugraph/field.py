@@ -25,10 +25,16 @@ Level = Array | None  # trials along the first axis
 
 
 class Residues:
-    """A tensor: one array of shape (trials, *shape) for each level, or None for a hole."""
+    """A tensor: one array of shape (trials, *shape) for each level, or None for a hole.
 
-    def __init__(self, field: Field, levels: Sequence[Level]) -> None:
+    ``void`` marks entries made of a quotient by zero, which say nothing; None if none is.
+    """
+
+    def __init__(self, field: Field, levels: Sequence[Level], void: Level = None) -> None:
         self.field, self.levels = field, levels
+        self.void = (
+            None if void is None else np.broadcast_to(_raised(void, self.top.ndim), self.top.shape)
+        )
 
     @property
     def top(self) -> Array:
@@ -43,6 +49,7 @@ class Residues:
 
     def _with(self, other: Any, action: Callable[[Array, Array, Array], Array]) -> Residues:
         ours, theirs = self, other if isinstance(other, Residues) else self.field.integer(other)
+        void = _either(ours.void, theirs.void)
         levels: list[Level] = []
         for prime, a, b in zip(self.field.primes, ours.levels, theirs.levels, strict=True):
             if a is None or b is None:
@@ -51,7 +58,7 @@ class Residues:
             rank = max(a.ndim, b.ndim)
             p = _raised(prime, rank)
             levels.append(action(_raised(a, rank), _raised(b, rank), p) % p)
-        return Residues(self.field, levels)
+        return Residues(self.field, levels, void)
 
     def __add__(self, other: Any) -> Residues:
         return self._with(other, lambda a, b, p: a + b)
@@ -67,7 +74,9 @@ class Residues:
         return self * self.field.inverse(divisor)
 
     def __matmul__(self, other: Residues) -> Residues:
-        return self._with(other, _product)
+        rows, columns = _somewhere(self.void, -1), _somewhere(other.void, -2)
+        made = Residues(self.field, self.levels)._with(Residues(self.field, other.levels), _product)
+        return Residues(self.field, made.levels, _either(rows, columns))
 
     def __neg__(self) -> Residues:
         return self * -1
@@ -84,9 +93,9 @@ class Residues:
 class Field:
     """The arithmetic of residues, for as many trials as there are ``towers``.
 
-    ``bad`` marks the trials in which something was divided by zero: they say nothing and are drawn
-    again. Random functions are polynomials with ``independence`` random coefficients, so that any
-    that many of their values are independent.
+    ``bad`` marks the trials in which something was divided by zero. Random functions are
+    polynomials with ``independence`` random coefficients, so that any that many of their values
+    are independent.
     """
 
     def __init__(self, towers: Sequence[Tower], rng: random.Random, independence: int) -> None:
@@ -115,20 +124,24 @@ class Field:
         return np.asarray(np.frompyfunc(self.rng.randrange, 1, 1)(p))
 
     def integer(self, n: int) -> Residues:
+        if self.small and abs(n) >= 1 << SMALL:
+            return Residues(self, [self._array([n % int(p) for p in ps]) for ps in self.primes])
         return Residues(self, [n % prime for prime in self.primes])
 
     def inverse(self, x: Residues) -> Residues:
-        """Modulo every level; a zero makes its trial ``bad``."""
-        levels: list[Level] = []
+        """Modulo every level; a zero makes its trial ``bad`` and its entry void."""
+        levels, void = list[Level](), x.void
         for prime, level in zip(self.primes, x.levels, strict=True):
             if level is None:
                 levels.append(None)
                 continue
-            zero = level == 0
-            self.bad |= zero.reshape(self.trials, -1).any(axis=1)
+            zero = np.asarray(level == 0, bool)
+            if zero.any():
+                self.bad |= zero.reshape(self.trials, -1).any(axis=1)
+                void = _either(void, zero)
             p = _raised(prime, level.ndim)
             levels.append(_power(np.where(zero, 1, level), p - 2, p))
-        return Residues(self, levels)
+        return Residues(self, levels, void)
 
     def entered(self, x: Residues) -> Residues:
         return x
@@ -152,10 +165,11 @@ class Field:
                 rank = below.ndim
                 base = np.broadcast_to(_raised(root, rank), below.shape)
                 levels.append(_power(base, below, _raised(prime, rank)))
-        return Residues(self, levels)
+        return Residues(self, levels, x.void)
 
     def function(self, name: str, x: Residues) -> Residues:
-        return Residues(self, [self._at(name, i, level) for i, level in enumerate(x.levels)])
+        levels = [self._at(name, i, level) for i, level in enumerate(x.levels)]
+        return Residues(self, levels, x.void)
 
     def _at(self, name: str, level: int, x: Level) -> Level:
         """A random polynomial of the residue: one for each name, level and trial."""
@@ -178,6 +192,7 @@ class Field:
 
     def _chosen(self, x: Residues, y: Residues, *, highest: bool) -> Residues:
         rank = max(x.top.ndim, y.top.ndim)
+        void = _either(x.void, y.void)
         x, y = (Residues(self, [_lifted(level, rank) for level in v.levels]) for v in (x, y))
         first = self._rank(x.top) >= self._rank(y.top)
         pairs = zip(x.levels, y.levels, strict=True)
@@ -187,6 +202,7 @@ class Field:
                 None if a is None or b is None else np.where(first == highest, a, b)
                 for a, b in pairs
             ],
+            void,
         )
 
     def _rank(self, top: Array) -> Array:
@@ -196,11 +212,17 @@ class Field:
 
     def max(self, x: Residues, axis: int) -> Residues:
         best = np.expand_dims(self._rank(x.top).argmax(axis=axis + 1), axis + 1)
-        return self._each(x, lambda level: np.take_along_axis(level, best, axis + 1))
+        void = _somewhere(x.void, axis + 1)
+        largest = Residues(self, x.levels)
+        largest = self._each(largest, lambda level: np.take_along_axis(level, best, axis + 1))
+        return Residues(self, largest.levels, void)
 
     def sum(self, x: Residues, axis: int) -> Residues:
-        summed = self._each(x, lambda level: level.sum(axis=axis + 1, keepdims=True))
-        return summed + 0  # modulo the primes
+        void = _somewhere(x.void, axis + 1)
+        summed = self._each(
+            Residues(self, x.levels), lambda level: level.sum(axis=axis + 1, keepdims=True)
+        )
+        return Residues(self, (summed + 0).levels, void)  # modulo the primes
 
     def count(self, x: Residues, axis: int) -> int:
         return x.shape[axis]
@@ -216,7 +238,9 @@ class Field:
         for parts in zip(*(x.levels for x in xs), strict=True):
             known = [part for part in parts if part is not None]
             levels.append(np.concatenate(known, axis + 1) if len(known) == len(xs) else None)
-        return Residues(self, levels)
+        voids = [np.zeros(x.top.shape, bool) if x.void is None else x.void for x in xs]
+        void = np.concatenate(voids, axis + 1) if any(x.void is not None for x in xs) else None
+        return Residues(self, levels, void)
 
     def take(self, x: Residues, place: tuple[slice, ...]) -> Residues:
         return self._each(x, lambda level: level[(slice(None), *place)])
@@ -225,7 +249,21 @@ class Field:
         return x
 
     def _each(self, x: Residues, action: Callable[[Array], Array]) -> Residues:
-        return Residues(self, [None if level is None else action(level) for level in x.levels])
+        levels = [None if level is None else action(level) for level in x.levels]
+        return Residues(self, levels, None if x.void is None else action(x.void))
+
+
+def _either(a: Level, b: Level) -> Level:
+    """Where one of two entries is void."""
+    if a is None or b is None:
+        return a if b is None else b
+    rank = max(a.ndim, b.ndim)
+    return np.asarray(_raised(a, rank) | _raised(b, rank), bool)
+
+
+def _somewhere(void: Level, axis: int) -> Level:
+    """Along an axis."""
+    return None if void is None else np.asarray(void.any(axis=axis, keepdims=True))
 
 
 def _raised(array: Array, rank: int) -> Array:

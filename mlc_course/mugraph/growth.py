@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 PRINT = 2**127 - 1
+TOO_LARGE = 2**4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +29,16 @@ class Size:
     ``exponent`` is a bound on any of its exponents; None where they are all 0.
     """
 
-    exponentials: int = 1
-    degree: int = 0
-    coefficients: int = 1
+    exponentials: float = 1  # whole numbers, or infinite: these are too large to count
+    degree: float = 0
+    coefficients: float = 1
     exponent: Bound | None = None
 
     def __mul__(self, other: Size) -> Size:
         return Size(
-            self.exponentials * other.exponentials,
-            self.degree + other.degree,
-            self.coefficients * other.coefficients,
+            _capped(self.exponentials * other.exponentials),
+            _capped(self.degree + other.degree),
+            _capped(self.coefficients * other.coefficients),
             _sum(self.exponent, other.exponent),
         )
 
@@ -61,7 +62,12 @@ class Size:
 
     def times(self, n: int) -> Size:
         """Of n times the polynomial."""
-        return self if n == 1 else replace(self, coefficients=self.coefficients * n)
+        return self if n == 1 else replace(self, coefficients=_capped(self.coefficients * n))
+
+
+def _capped(n: float) -> float:
+    """A whole number, or infinite where it is too long for any prime that could be used."""
+    return math.inf if n >= TOO_LARGE else n
 
 
 ONE = Size()
@@ -103,6 +109,8 @@ class Bound:
         )
 
     def _made(self, other: Bound, value: int, top: Size, divisor: int, below: Factors) -> Bound:
+        if divisor >= TOO_LARGE:
+            top, divisor = replace(top, coefficients=math.inf), 1
         return Bound(
             value % PRINT,
             top,
@@ -154,7 +162,7 @@ class Bound:
 
 def bound_of(n: Bound | int) -> Bound:
     """The bound of a whole number."""
-    return n if isinstance(n, Bound) else Bound(n % PRINT, replace(ONE, coefficients=abs(n)))
+    return n if isinstance(n, Bound) else Bound(n % PRINT, replace(ONE, coefficients=max(1, abs(n))))
 
 
 def _raised(top: Size, have: Factors, want: Factors) -> Size:

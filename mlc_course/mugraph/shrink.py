@@ -3,8 +3,8 @@
 A graph does not know how long its axes are: a matrix product sums over an axis of any extent, a
 block loads its tile of any grid. So it stands for a family of programs, one for each choice of
 sizes, and two graphs are compared on a small member of their families: every grid axis and every
-loop has ``extent`` steps, every other axis the least extent above 1 that all tiles divide. No axis
-that has several elements is left with one, because then a forgotten sum would not show.
+loop has ``extent`` steps, two by default, and so has every axis of every tile, if it had as many.
+(More, where tiles do not fit otherwise.) One would not do: a forgotten sum would not show.
 
 *Why a difference does not hide.* Take one output entry on the full sizes, and the difference of
 its two formulas, over one denominator. Each of its monomials has one index for each sum that it
@@ -25,7 +25,8 @@ multiple by one; each follows the small sizes. So that 1/d is not taken for 1/4,
 and n happen to be alike, graphs that are equal are tested on a second member too, in which the
 sizes that a constant names, or all if a mean is taken, are others and no two the same (but for
 sizes along which maxima are taken: they would cost too many tests). Then float64 has a look at a
-third, in which every size is another, and what it finds is tested. A size written as a number,
+third, in which every size is another and every loop has one step more, and what it finds is
+tested. A size written as a number,
 ``scale(x, by=1/4096)``, stays what it is, so that it is different from ``1/d``.
 """
 
@@ -42,7 +43,7 @@ from mlc_course.mugraph.ir import Axes, BlockGraph, Equation, ThreadGraph
 from mlc_course.mugraph.kernel import KernelGraph
 
 TILED = 4  # times over, at most, that a dimension is cut
-TRIED = 64  # sizes, where one cannot be told from the others
+TRIED = 128  # sizes, where one cannot be told from the others
 Name = tuple[int, str]  # of a size, or of a grid axis or a loop: in which graph
 
 
@@ -102,9 +103,7 @@ class Family:
 
         Raises ``Undecided`` where some size follows from none of the inputs' dimensions.
         """
-        divisible = math.lcm(*range(1, self.extent + 1))  # by any number of steps
-        sizes = {name: divisible**TILED for name in self.free}
-        small = self.member(sizes) or self._step_by_step()
+        small = self._all_alike() or self._step_by_step()
         if small is None:
             raise Undecided(
                 "these graphs cannot be made small",
@@ -112,9 +111,16 @@ class Family:
                 got=", ".join(f"{name}={size}" for name, size in self.graphs[0].sizes),
                 hint="where a size is meant, name it: shape=[b*h, d]",
             )
-        for name in sizes:
-            small = self._resized_at(small, name, range(2, sizes[name]))
+        for name in self.free:
+            small = self._resized_at(small, name, range(2, small.chosen[name]))
         return small
+
+    def _all_alike(self) -> Small | None:
+        """The least size that all can have; it keeps sizes equal that have to be."""
+        divisible = math.lcm(*range(1, self.extent + 1)) ** TILED  # by any number of steps
+        sizes = (*range(self.extent, 2 * self.extent**TILED), divisible)
+        members = (self.member(dict.fromkeys(self.free, size)) for size in sizes)
+        return next((each for each in members if each is not None), None)
 
     def _step_by_step(self) -> Small | None:
         """From the full sizes, each lowered as far as the others let it, until nothing changes.
@@ -152,12 +158,12 @@ class Family:
         return next((each for each in members if each is not None), small)
 
     def member(self, sizes: Mapping[Name, int]) -> Small | None:
-        """Both graphs on these sizes, if they fit and no axis of several elements has one."""
+        """Both graphs on these sizes, if they fit and each axis keeps ``extent`` elements."""
         try:
             pair = [self._resized(side, sizes) for side in (0, 1)]
         except CourseError:
             return None
-        if not all(map(_keeps_axes, self.graphs, pair)):
+        if not all(map(self._keeps_axes, self.graphs, pair)):
             return None
         named = {n: size for n, size in pair[0].sizes if self.graphs[0].size_of[n] > 1}
         return Small(pair[0], pair[1], named, sizes)
@@ -172,6 +178,13 @@ class Family:
             for place, each in enumerate(graph.equations)
         )
         return replace(graph, sizes=named, equations=equations)
+
+    def _keeps_axes(self, graph: KernelGraph, small: KernelGraph) -> bool:
+        return all(
+            after >= min(before, self.extent)
+            for shape, other in zip(_all_shapes(graph), _all_shapes(small), strict=True)
+            for before, after in zip(shape, other, strict=True)
+        )
 
     def _cut(
         self, block: BlockGraph, side: int, place: int, sizes: Mapping[Name, int]
@@ -220,14 +233,6 @@ def _constants(equations: Iterable[Equation]) -> Iterator[Constant]:
         for _, value in equation.attributes:
             if isinstance(value, Constant):
                 yield value
-
-
-def _keeps_axes(graph: KernelGraph, small: KernelGraph) -> bool:
-    return all(
-        after > 1 or before == 1
-        for shape, other in zip(_all_shapes(graph), _all_shapes(small), strict=True)
-        for before, after in zip(shape, other, strict=True)
-    )
 
 
 def _all_shapes(graph: KernelGraph) -> Iterator[Shape]:

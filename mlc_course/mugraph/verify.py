@@ -11,18 +11,17 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlc_course.errors import GraphError, Undecided, UsageError
+from mlc_course.mugraph.both import compared, formulas
 from mlc_course.mugraph.bounds import Bounds
 from mlc_course.mugraph.error import Plan, order_chance, plan
-from mlc_course.mugraph.field import Field, Residues
-from mlc_course.mugraph.growth import Bound
-from mlc_course.mugraph.interpret import evaluate
+from mlc_course.mugraph.field import Field
 from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.primes import draw
 from mlc_course.mugraph.shrink import Family, Name, Small, family
@@ -89,15 +88,22 @@ def verify(
     equal = np.ones((outputs, outputs), bool)
     trials, bound, sizes = 0, 0.0, list[Mapping[str, int]]()
     members, share = family(left, right, extent), error / outputs**2
-    for stage in _stages(members, share, full=full, equal=equal, rng=rng):
-        found, made = _tested(stage.small, stage.plan, stage.tests, rng)
-        equal &= found
-        trials, sizes = trials + made, [*sizes, stage.small.sizes]
-        bound = max(bound, outputs**2 * stage.plan.error_bound)
-        order = _matched(equal)
-        if None in order:
-            example = _example(members, stage, order, rng)
-            return Verdict(False, 0.0, trials, example, (), tuple(sizes), stage.plan)
+    try:
+        for stage in _stages(members, share, full=full, equal=equal, rng=rng):
+            found, made = _tested(stage.small, stage.plan, stage.tests, rng)
+            equal &= found
+            trials, sizes = trials + made, [*sizes, stage.small.sizes]
+            bound = max(bound, outputs**2 * stage.plan.error_bound)
+            order = _matched(equal)
+            if None in order:
+                example = _example(members, stage, order, rng)
+                return Verdict(False, 0.0, trials, example, (), tuple(sizes), stage.plan)
+    except Undecided:
+        shown = _shown(members) if outputs == 1 else None
+        if shown is None:
+            raise
+        shapes = dict(shown.left.sizes)
+        return Verdict(False, 0.0, trials, shown, (), (*sizes, shapes), None)
     matched = tuple(each for each in order if each is not None)
     return Verdict(True, bound, trials, None, matched, tuple(sizes), stage.plan)
 
@@ -126,9 +132,8 @@ def _stages(
     other = _larger(members, first, names, rng)
     if other.small.sizes != first.small.sizes:
         yield other.stage(error)
-    rest = [name for name in members.free if name not in names]
-    largest = members.larger(other.small, rest)
-    if counterexample(largest.left, largest.right, _paired(_matched(equal)), draws=1):
+    largest = _largest(members, other.small, names)
+    if counterexample(largest.left, largest.right, _paired(_matched(equal)), draws=2):
         yield _Formulas(largest, rng).stage(error)
     if full:
         left, right = members.graphs
@@ -139,6 +144,13 @@ class _Formulas:
     """A member, and the bounds of its outputs."""
 
     def __init__(self, small: Small, rng: random.Random) -> None:
+        shapes = [sorted(each.output_shapes) for each in (small.left, small.right)]
+        if shapes[0] != shapes[1]:
+            raise Undecided(
+                f"{small.left.name}, {small.right.name}: outputs alike in shape on some sizes only",
+                expected="equal shapes on every size",
+                got=", ".join(f"{name}={size}" for name, size in small.sizes.items()),
+            )
         self.small, self.bounds = small, Bounds(rng.getrandbits(64))
         self.pairs = formulas(small.left, small.right, self.bounds)
 
@@ -157,6 +169,15 @@ class _Formulas:
         return _Stage(self.small, planned, sorted(laws), planned.tests)
 
 
+def _largest(members: Family, small: Small, names: Sequence[Name]) -> Small:
+    """One more step of every axis and loop, if that fits, and every size another."""
+    more = replace(members, extent=members.extent + 1)
+    try:
+        return more.larger(more.smallest(), more.free)
+    except Undecided:
+        return members.larger(small, [name for name in members.free if name not in names])
+
+
 def _larger(
     members: Family, first: _Formulas, names: Sequence[Name], rng: random.Random
 ) -> _Formulas:
@@ -167,6 +188,15 @@ def _larger(
     alone = {name: _Formulas(members.larger(first.small, [name]), rng) for name in names}
     free = [name for name in names if alone[name].order_chance >= first.order_chance]
     return _Formulas(members.larger(first.small, free), rng)
+
+
+def _shown(members: Family) -> Counterexample | None:
+    """An input that shows the difference of graphs that take too many tests, or too large ones."""
+    try:
+        small = members.smallest()
+    except Undecided:
+        return None
+    return None if members.sizes_as_numbers else counterexample(small.left, small.right, [0])
 
 
 def _example(
@@ -209,28 +239,6 @@ def _check_inputs(left: KernelGraph, right: KernelGraph) -> None:
         )
 
 
-def formulas(left: KernelGraph, right: KernelGraph, bounds: Bounds) -> list[tuple[Bound, Bound]]:
-    """The bounds of what is to be equal: each entry of an output and of any of the same shape."""
-    ours, theirs = _both(left, right, bounds)
-    return [
-        entries
-        for a, b in itertools.product(ours, theirs)
-        if a.shape == b.shape
-        for entries in zip(a.entries.flat, b.entries.flat, strict=True)
-    ]
-
-
-def _both(left: KernelGraph, right: KernelGraph, m: Any) -> tuple[list[Any], list[Any]]:
-    """The outputs of both graphs on the same random inputs, in the arithmetic ``m``."""
-    known = {
-        each.name: m.random(shape) for each, shape in zip(left.inputs, left.shapes, strict=False)
-    }
-    ours, theirs = (
-        evaluate(graph, [known[each.name] for each in graph.inputs], m) for graph in (left, right)
-    )
-    return ours, theirs
-
-
 def _tested(
     small: Small, planned: Plan, tests: int, rng: random.Random
 ) -> tuple[NDArray[np.bool_], int]:
@@ -238,19 +246,22 @@ def _tested(
 
     The first few are made alone: few wrong graphs pass them.
     """
-    outputs = len(small.left.outputs)
-    equal = np.ones((outputs, outputs), bool)
-    made, redrawn = 0, 0
-    while made < tests and equal.any(axis=1).all():
-        size = min(FIRST if made == 0 else AT_A_TIME, tests - made)
+    outputs = range(len(small.left.outputs))
+    equal = np.ones((len(outputs), len(outputs)), bool)
+    told: dict[tuple[int, int], Any] = dict.fromkeys(itertools.product(outputs, outputs), 0)
+    made, least, redrawn = 0, 0, 0
+    while least < tests and equal.any(axis=1).all():
+        wanted = tests - least if made else FIRST
+        size = min(AT_A_TIME, tests, max(wanted, FIRST if redrawn else 1))
         primes = planned.primes
         towers = [draw(primes.lowest, primes.height, rng) for _ in range(size)]
-        found, good = compared(small.left, small.right, Field(towers, rng, planned.independence))
-        if good.any():
-            equal &= found[..., good].all(axis=-1)
-            made += int(good.sum())
-            continue
-        redrawn += 1
+        field = Field(towers, rng, planned.independence)
+        for (i, j), (same, known) in compared(small.left, small.right, field).items():
+            equal[i, j] &= bool(same.all())
+            told[i, j] = told[i, j] + known.sum(axis=0)
+        before, made = least, made + len(towers)
+        least = min((int(np.min(told[pair])) for pair in told if equal[pair]), default=made)
+        redrawn = 0 if least > before else redrawn + 1
         if redrawn == REDRAWS:
             raise Undecided(
                 f"{small.left.name}, {small.right.name}: a division by zero in every test",
@@ -266,23 +277,6 @@ def _matched(equal: NDArray[np.bool_]) -> list[int | None]:
         free = (int(j) for j in np.flatnonzero(row) if j not in order)
         order.append(next(free, None))
     return order
-
-
-def compared(
-    left: KernelGraph, right: KernelGraph, field: Field
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """For outputs i and j, in which trials they are equal; and which trials count."""
-    ours, theirs = _both(left, right, field)
-    equal = [[_equal(a, b, field.trials) for b in theirs] for a in ours]
-    return np.array(equal), ~field.bad
-
-
-def _equal(a: Residues, b: Residues, trials: int) -> NDArray[np.bool_]:
-    same = np.full(trials, a.shape == b.shape)
-    for x, y in zip(a.levels, b.levels, strict=True):
-        if a.shape == b.shape and x is not None and y is not None:
-            same &= np.asarray(x == y, bool).reshape(trials, -1).all(axis=1)
-    return same
 
 
 def _paired(order: Sequence[int | None]) -> list[int]:

@@ -14,7 +14,8 @@ function render({ model, el }) {
   kernels.hidden = names.length < 2;
   const map = element("div", {
     class: "mlc-chart mlc-grid", role: "application", tabindex: "0", "data-testid": "map",
-    "aria-label": "Map of the grid. Arrow keys choose a block; the line below says what it loads.",
+    "aria-label": "Map of the grid. Arrow keys choose a block, a click keeps it; the line below says "
+      + "what it loads.",
   });
   const chart = element("div", {
     class: "mlc-chart", role: "img", "data-testid": "chart",
@@ -30,12 +31,22 @@ function render({ model, el }) {
   const choose = (block) => {
     if (String(block) !== String(model.get("block"))) assign(model, "block", block);
   };
-  const point = (event) => {
+  // The pointer shows a block; a click or a key keeps it, so that the way to the buttons across
+  // other blocks does not choose one of those.
+  let kept = null;
+  const pointed = (event) => {
     const cell = event.target.closest('[id^="block-"]');
-    if (cell) choose(cell.id.split("-").slice(1).map(Number));
+    return cell && cell.id.split("-").slice(1).map(Number);
   };
-  map.addEventListener("pointermove", point);
-  map.addEventListener("pointerdown", point);
+  map.addEventListener("pointermove", (event) => {
+    const block = pointed(event);
+    if (block) choose(block);
+  });
+  map.addEventListener("pointerdown", (event) => {
+    kept = pointed(event) ?? kept;
+    if (kept) choose(kept);
+  });
+  map.addEventListener("pointerleave", () => { if (kept) choose(kept); });
   map.addEventListener("keydown", (event) => {
     const move = model.get("moves")[event.key];
     if (!move) return;
@@ -45,10 +56,11 @@ function render({ model, el }) {
     const wanted = block[axis] + by;
     if (wanted < 0 || wanted >= model.get("extents")[axis]) return;
     block[axis] = wanted;
+    kept = block;
     choose(block);
   });
 
-  follow(model, ["map"], () => { map.innerHTML = model.get("map"); });
+  follow(model, ["map"], () => { kept = null; map.innerHTML = model.get("map"); });
   follow(model, ["stage"], () => { stop(); chart.innerHTML = model.get("stage"); });
   follow(model, ["facts"], () => { facts.innerHTML = model.get("facts"); });
   follow(model, ["frames", "stage", "map"], () => {

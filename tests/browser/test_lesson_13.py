@@ -31,6 +31,14 @@ def test_lesson_13_runs_and_its_tiles_light_up(page: Page, lab: str) -> None:
     changes(chart, lambda: map_.locator("#block-3-2").hover())
     expect(status).to_contain_text("Block x=3, y=2, iteration k=0 loads X[48:64, 0:32]")
 
+    changes(chart, lambda: map_.locator("#block-1-1").click())  # kept on the way to the buttons
+    changes(chart, lambda: map_.locator("#block-1-3").hover())
+    expect(status).to_contain_text("Block x=1, y=3, iteration k=0")
+    changes(chart, lambda: status.hover())
+    expect(status).to_contain_text("Block x=1, y=1, iteration k=0")
+    map_.locator("#block-3-2").click()
+    expect(status).to_contain_text("Block x=3, y=2, iteration k=0")
+
     changes(chart, lambda: page.get_by_role("button", name="Step", exact=True).click())
     expect(status).to_contain_text("iteration k=1 loads X[48:64, 32:64]")
     changes(chart, lambda: page.get_by_role("button", name="To the end").click())

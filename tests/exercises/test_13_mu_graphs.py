@@ -134,6 +134,16 @@ WRONG = [
     ("split-test", 'my_split = "two kernels"', "cannot be read (in line 1"),
     ("split-test", split(*BY_COLUMNS), "bytes that one block loads"),
     ("split-test", split(*changed(BY_COLUMNS, "k=8", "k=64")), "bytes that one block loads"),
+    # a tile of the second kernel is small, and there are many of them
+    (
+        "split-test",
+        split(
+            *changed(changed(ROWS, "x=4, y=16", "y=64"), "imap={x: 1, y: 0}", "imap={y: 0}")[:-1],
+            "  P = store(p, omap={y: 0})",
+            *changed(ADDED, "k=16", "k=64"),
+        ),
+        "in kernel 'block C'\n    expected  at most 1,000 bytes\n    got       1,024 bytes",
+    ),
     ("split-test", split(*PARTS, "  C = store(p, omap={x: 1})"), "all 16 blocks along y write"),
     ("split-test", split(*ROWS, "C = sum(P, axis=0)"), "other shapes of what is returned"),
     (

@@ -20,7 +20,8 @@ from mlc_course.mugraph.tiles import Tile, said
 from mlc_course.mugraph.write import axis_map
 
 WIDTH, MARGIN, GAP = 1000, 20, 36  # pixels: the page, its margin, between panels
-POWER, LONGEST, SHORTEST, LEAST = 0.38, 300.0, 190.0, 14.0  # of sides; LEAST holds for any of them
+POWER, LONGEST, SHORTEST, LEAST = 0.38, 700.0, 190.0, 14.0  # of sides; LEAST holds for any of them
+TALLEST = 300.0  # a sheet
 THIN_PART, THIN_TILE = 14.0, 6.0  # what is narrower is drawn so wide
 STACK, STEP, SHEETS = 40.0, 10.0, 8  # how far the sheets of a stack lie apart; how many are drawn
 TOP, HEAD, LINE = 42, 78, 19  # room for the title; above a sheet; for a line below it
@@ -99,8 +100,9 @@ def panels(graph: KernelGraph, block: BlockGraph, tiles: Sequence[Tile]) -> list
     """A panel for each tile, in as many rows as they need, with the longest sides that fit."""
     sides = [LONGEST - 10 * n for n in range(int((LONGEST - SHORTEST) / 10) + 1)]
     choices = [[_panel(graph, block, tile, tiles, side) for tile in tiles] for side in sides]
-    in_one_row = (each for each in choices if _across(each) <= WIDTH - 2 * MARGIN)
-    in_two = (each for each in choices if max(map(_across, _groups(each))) <= WIDTH - 2 * MARGIN)
+    low = [each for each in choices if max(panel.high for panel in each) <= TALLEST]
+    in_one_row = (each for each in low if _across(each) <= WIDTH - 2 * MARGIN)
+    in_two = (each for each in low if max(map(_across, _groups(each))) <= WIDTH - 2 * MARGIN)
     return _arranged(next(chain(in_one_row, in_two), choices[-1]))
 
 
