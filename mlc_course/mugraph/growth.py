@@ -162,7 +162,9 @@ class Bound:
 
 def bound_of(n: Bound | int) -> Bound:
     """The bound of a whole number."""
-    return n if isinstance(n, Bound) else Bound(n % PRINT, replace(ONE, coefficients=max(1, abs(n))))
+    if isinstance(n, Bound):
+        return n
+    return Bound(n % PRINT, replace(ONE, coefficients=max(1, abs(n))))
 
 
 def _raised(top: Size, have: Factors, want: Factors) -> Size:
