@@ -138,6 +138,7 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
     height = bounds.height
     seen = {_signature(a, b): (a, b) for a, b in pairs}.values()
     chance = min(order_chance(a, b) for a, b in seen)
+    _check_affordable(1 - chance, chance, error)
     meet = math.inf
     for bits in MERSENNE[0 if height else 1 :]:
         primes = levels(bits, height)
@@ -151,6 +152,13 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
             got=f"a bound of {meet:.3g}",
         )
     miss = (1 - chance) + chance * meet  # in this order: 1 - (1 - meet) may be rounded to 0
+    _check_affordable(miss, chance, error)
+    tests = max(1, math.ceil(math.log(error) / math.log(miss))) if miss else 1
+    most = max(max(len(a.compared | b.compared), len(a.calls | b.calls)) for a, b in seen)
+    return Plan(primes, tests, miss, meet, chance, most)
+
+
+def _check_affordable(miss: float, chance: float, error: float) -> None:
     if miss**MOST_TESTS > error:
         raise Undecided(
             "max: too many values are compared in one entry",
@@ -158,9 +166,6 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
             got=f"{miss**MOST_TESTS:.1g}: an order is one that tells with probability {chance:.3g}",
             hint="maxima over fewer values, or a larger error",
         )
-    tests = max(1, math.ceil(math.log(error) / math.log(miss))) if miss else 1
-    most = max(max(len(a.compared | b.compared), len(a.calls | b.calls)) for a, b in seen)
-    return Plan(primes, tests, miss, meet, chance, most)
 
 
 def meeting(pairs: Iterable[tuple[Bound, Bound]], bounds: Bounds, primes: Levels) -> float:
