@@ -18,6 +18,7 @@ from mlc_course.mugraph.ops import Op
 
 ALWAYS, LOOP, AFTER = "every iteration alike", "in the loop", "after the loop"
 GRID_AXES = ("x", "y", "z")
+WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,10 @@ def check_count(equation: Equation, results: int) -> None:
 def check_names(names: Sequence[str], what: str) -> None:
     """Are they words, and different ones? A value may be without a name."""
     given = [name for name in names if name]
-    for name in given:
-        if not re.fullmatch(r"\w+", name) or given.count(name) > 1:
-            raise GraphError(what, expected="words, each once", got=repr(name))
+    if len(set(given)) == len(given) and all(map(WORD.fullmatch, given)):
+        return
+    wrong = next(n for n in given if given.count(n) > 1 or not WORD.fullmatch(n))
+    raise GraphError(what, expected="words, each once", got=repr(wrong))
 
 
 def check_block(block: BlockGraph, operands: Sequence[Shape], sizes: Mapping[str, int]) -> Tiles:

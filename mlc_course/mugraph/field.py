@@ -22,6 +22,7 @@ from mlc_course.mugraph.primes import SMALL, Tower
 
 Array = NDArray[Any]
 Level = Array | None  # trials along the first axis
+FEW = 200  # residues of which Python takes powers faster than NumPy
 
 
 class Residues:
@@ -100,6 +101,7 @@ class Field:
 
     def __init__(self, towers: Sequence[Tower], rng: random.Random, independence: int) -> None:
         self.rng, self.independence = rng, max(1, independence)
+        self._draws = np.random.default_rng(rng.getrandbits(64))
         self.trials = len(towers)
         levels = list(zip(*(tower.primes for tower in towers), strict=True))
         self.small = max(levels[-1]) < 1 << SMALL
@@ -119,8 +121,7 @@ class Field:
     def _random(self, prime: Array, shape: Shape) -> Array:
         p = np.broadcast_to(_raised(prime, 1 + len(shape)), (self.trials, *shape))
         if self.small:
-            draws = np.random.default_rng(self.rng.getrandbits(64))
-            return draws.integers(0, p)
+            return self._draws.integers(0, p)
         return np.asarray(np.frompyfunc(self.rng.randrange, 1, 1)(p))
 
     def integer(self, n: int) -> Residues:
@@ -277,8 +278,8 @@ def _lifted(level: Level, rank: int) -> Level:
 
 def _power(base: Array, exponent: Array, p: Array) -> Array:
     """``base ** exponent`` modulo p, elementwise."""
-    if base.dtype == object:
-        return np.asarray(np.frompyfunc(pow, 3, 1)(base, exponent, p))
+    if base.dtype == object or base.size < FEW:
+        return np.asarray(np.frompyfunc(pow, 3, 1)(base, exponent, p), base.dtype)
     exponent = np.broadcast_to(exponent, base.shape)
     result = np.ones_like(base)
     for bit in reversed(range(int(exponent.max(initial=0)).bit_length())):
