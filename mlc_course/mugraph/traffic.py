@@ -1,6 +1,6 @@
 """How many bytes the kernels of a graph move, and how much shared memory a block needs.
 
-Counted from the maps, without running anything; ``tests/mugraph/test_traffic.py`` watches the
+Counted from the maps, without running anything; ``tests/mugraph/test_kernel_traffic.py`` watches the
 interpreter and counts the same.
 """
 
