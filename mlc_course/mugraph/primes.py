@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -71,11 +72,16 @@ class Tower:
     roots: tuple[int, ...]
 
 
-def draw(lowest: int, height: int, rng: random.Random) -> Tower:
+def draw(
+    lowest: int,
+    height: int,
+    rng: random.Random,
+    above_of: Callable[[int], Successors] = successors,
+) -> Tower:
     """``height`` primes above ``lowest``, each drawn uniformly, and so is each root of unity."""
     primes, roots = [lowest], [1]
     for _ in range(height):
-        above = successors(primes[-1])
+        above = above_of(primes[-1])
         place = rng.randrange(len(above.primes))
         p = above.primes[place]
         roots.append(pow(above.roots[place], rng.randrange(1, primes[-1]), p))

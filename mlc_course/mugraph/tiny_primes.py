@@ -13,7 +13,7 @@ from math import isqrt
 
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.error import Levels
-from mlc_course.mugraph.primes import Successors, Tower
+from mlc_course.mugraph.primes import Successors, Tower, draw
 
 LOWEST = (5, 7, 11, 13, 17, 19, 23, 29, 31)
 FACTORS = 1000  # a prime above q is c * q + 1 with c up to this
@@ -61,12 +61,5 @@ def _all(lists: Iterable[Successors]) -> set[int]:
 
 
 def draw_tiny(q: int, height: int, rng: random.Random) -> Tower:
-    """``height`` primes above q, each drawn uniformly, and so is each root of unity."""
-    primes, roots = [q], [1]
-    for _ in range(height):
-        listed = above(primes[-1])
-        place = rng.randrange(len(listed.primes))
-        p = listed.primes[place]
-        roots.append(pow(listed.roots[place], rng.randrange(1, primes[-1]), p))
-        primes.append(p)
-    return Tower(tuple(primes), tuple(roots))
+    """A tower of tiny primes (``primes.draw``)."""
+    return draw(q, height, rng, above)

@@ -1,7 +1,7 @@
 """How many bytes the kernels of a graph move, and how much shared memory a block needs.
 
-Counted from the maps, without running anything; ``tests/mugraph/test_kernel_traffic.py`` watches the
-interpreter and counts the same.
+Counted from the maps, without running anything; ``tests/mugraph/test_kernel_traffic.py`` watches
+the interpreter and counts the same.
 """
 
 from __future__ import annotations

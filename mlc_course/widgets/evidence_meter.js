@@ -30,11 +30,17 @@ function render({ model, el }) {
   );
 
   follow(model, ["svg"], () => { chart.innerHTML = model.get("svg"); });
+  let held = null;  // what had the focus: a control that is disabled loses it
   follow(model, ["busy", "can_run", "can_hunt"], () => {
     const busy = model.get("busy");
+    if (busy && el.contains(document.activeElement)) held = document.activeElement;
     for (const control of [pair, prime, error, one, restart]) control.disabled = busy;
     finish.disabled = busy || !model.get("can_run");
     hunt.disabled = busy || !model.get("can_hunt");
+    if (!busy && held) {
+      if (document.activeElement === document.body || el.contains(document.activeElement)) held.focus();
+      held = null;
+    }
   });
 }
 

@@ -180,5 +180,5 @@ def said(meter: Meter) -> str:
         )
     return (
         f"Verdict: equal, and it is wrong. {accept}; the bound is how often that happens, at most: "
-        f"{meter.bound:.2g}. It took {meter.runs} run{'s' * (meter.runs > 1)}."
+        f"{meter.bound:.2g}. It came in run {meter.runs}."
     )

@@ -36,6 +36,7 @@ def test_lesson_14_runs_and_a_wrong_verdict_is_found(page: Page, lab: str) -> No
     changes(chart, lambda: hunt.press("Enter"))
     expect(status).to_contain_text("Verdict: equal, and it is wrong")
     expect(chart).to_contain_text("verdict: equal. WRONG")
+    expect(hunt).to_be_focused()  # so that the next key goes on, and does not scroll the page
     chart.scroll_into_view_if_needed()
     page.screenshot(path=SCREENSHOTS / "lesson_14.png")
 

@@ -31,6 +31,8 @@ def test_an_empty_exercise_earns_nothing(assignment: str) -> None:
     marks = graded(assignment, "exercises")
     assert marks.status == GRADED
     assert marks.points == 0, told(marks)
+    for test in marks.tests:
+        assert "there is no answer yet" in str(test.findings[0]), told(marks)
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)

@@ -150,7 +150,8 @@ def test_at_a_tiny_prime_wrong_graphs_pass_no_more_often_than_the_bound(
 def test_some_bound_is_nearly_reached_and_so_the_comparison_means_something() -> None:
     pair = next(each for each in SOME if each.name == "exponent off by y")
     found = accepted(pair.left, pair.right, 31, 10_000, seed=1)
-    assert 0.5 * found.bound < found.rate < found.bound
+    assert found.rate > 0.5 * found.bound
+    assert found.luck > 1e-6
 
 
 # The theorem itself, without graphs: sums of c * exp(g), whose coefficients and exponents are

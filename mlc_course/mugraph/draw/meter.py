@@ -77,7 +77,7 @@ def _fall(meter: Meter) -> Iterator[str]:
     scale = Decades(PLOT_TOP, PLOT_FOOT, -1.15 * math.log10(meter.error) + 0.5)
     step = (MIDDLE - 40 - LEFT) / most
     title = "stated: all of them accept two different graphs at most so often"
-    yield text(10, PLOT_TOP - 22, title, size=SMALL, anchor="start")
+    yield text(10, PLOT_TOP - 34, title, size=SMALL, anchor="start")
     yield from scale.drawn(LEFT, MIDDLE - 40)
     for n in _numbers(most):
         yield text(LEFT + n * step, PLOT_FOOT + 20, str(n), size=SMALL)
@@ -132,7 +132,7 @@ def _all(meter: Meter) -> Iterator[str]:
     left = MIDDLE + 66
     scale = Decades(PLOT_TOP, PLOT_FOOT, 3)
     title = "one test accepts: stated, counted"
-    yield text(MIDDLE, PLOT_TOP - 22, title, size=SMALL, anchor="start")
+    yield text(MIDDLE, PLOT_TOP - 34, title, size=SMALL, anchor="start")
     yield from scale.drawn(left, RIGHT)
     y = scale.y(meter.trial.bound)
     yield line((left, y), (RIGHT, y), colour=GREEN, wide=2.2, more=DASHED)

@@ -45,6 +45,8 @@ def _grid(left: float, title: str, zeros: NDArray[Any]) -> Iterator[str]:
             f'<circle cx="{left + (x + 0.5) * cell:.1f}" cy="{TOP + (p - 0.5 - y) * cell:.1f}" '
             f'r="{0.38 * cell:.1f}" fill="{OURS}"/>'
         )
+    yield text(left + 0.75 * WIDE, TOP + WIDE + 18, "x", size=SMALL)
+    yield text(left - 6, TOP + 0.25 * WIDE + 5, "y", size=SMALL, anchor="end")
     for n in sorted({0, p // 2, p - 1}):
         yield text(left + (n + 0.5) * cell, TOP + WIDE + 18, str(n), size=13)
         yield text(left - 6, TOP + WIDE - (n + 0.5) * cell + 5, str(n), size=13, anchor="end")
