@@ -111,7 +111,7 @@ def verify(
 
 @dataclass(frozen=True)
 class _Stage:
-    """Tests of a member. ``laws`` are what it holds of which the verifier knows no law but one:
+    """Tests of a member. ``laws`` are what it holds of which the verifier does not know every law:
 
     sqrt, log and max, and irrational constants.
     """
@@ -227,7 +227,7 @@ def _example(
         raise Undecided(
             f"{left.name}, {right.name}: different as formulas; no float64 input shows it",
             expected="graphs that differ on some input, or are equal by the laws of arithmetic",
-            got=f"{', '.join(stage.laws)}, of which the verifier knows equal arguments only",
+            got=f"{', '.join(stage.laws)}, of which the verifier does not know every law",
             hint="equal by another law of theirs? Then write both graphs alike in this place",
         )
     return found

@@ -51,7 +51,7 @@ def files(tmp_path: Path) -> dict[str, str]:
         ("sum", "bad.json", 2, "cannot be read"),
         ("sum", "bytes", 2, "cannot be read"),
         ("sum", "nowhere", 2, "no such file, and no graph of the course"),
-        ("relu", "relu_again", 2, "max, of which the verifier knows equal arguments only"),
+        ("relu", "relu_again", 2, "max, of which the verifier does not know every law"),
     ],
 )
 def test_the_exit_status_says_what_was_found(
