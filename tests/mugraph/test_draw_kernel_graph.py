@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib
@@ -21,6 +22,7 @@ from mlc_course.mugraph.examples import NAMES as EXAMPLES
 from mlc_course.mugraph.examples import example
 from mlc_course.mugraph.ir import BlockGraph, Equation, ThreadGraph
 from mlc_course.mugraph.kernel import KernelGraph
+from mlc_course.mugraph.published import published
 from mlc_course.mugraph.text import parse
 from mlc_course.mugraph.write import axis_map, call, thread_lines
 
@@ -362,3 +364,9 @@ def test_boxes_of_a_row_stand_apart_and_arrows_pass_beside_them(
 def test_the_first_row_keeps_its_order_where_that_costs_nothing() -> None:
     found = place([50, 50, 50], [0, 0, 1], [(0, 2), (1, 2)])
     assert found.x[0] < found.x[2] < found.x[1]
+
+
+def test_the_picture_in_the_readme_is_the_one_that_is_drawn() -> None:
+    drawn = graph_svg(published("rms_norm_matmul_fused"))
+    kept = Path(__file__).parents[2] / "docs" / "rms_norm_matmul_fused.svg"
+    assert kept.read_text(encoding="utf-8") == drawn + "\n"
