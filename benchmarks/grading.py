@@ -22,7 +22,7 @@ from typing import Any
 from common import Target, command_line, finish
 from matplotlib.figure import Figure
 
-from mlc_course.grading.batch import Settings, executor_for, grade_all, prepare, race_all
+from mlc_course.grading.batch import Settings, grade_all, prepare, race_all
 from mlc_course.grading.exam import Exam, grading_of, read_exam
 from mlc_course.grading.grade import grade, run_races
 from mlc_course.grading.release import release
@@ -30,6 +30,7 @@ from mlc_course.grading.sandbox import Child, chosen
 from mlc_course.grading.store import Store
 from mlc_course.grading.submission import Submission
 from mlc_course.machine import usable_cores
+from mlc_course.workers import executor_for
 
 ROOT = Path(__file__).parents[1]
 ASSIGNMENT = "09_packing_and_the_micro_kernel"

@@ -192,6 +192,32 @@ def run_verify(arguments: argparse.Namespace) -> int:
     )
 
 
+def add_superoptimize(subparsers: Subparsers) -> None:
+    """``mlc-course superoptimize``: let the machine find the fused graph."""
+    parser = subparsers.add_parser(
+        "superoptimize",
+        help="search for fused mu-graphs that are equal to a program, ranked; 1 when none is found",
+    )
+    parser.add_argument("program", metavar="PROGRAM", help="a file, or a program of the course")
+    parser.add_argument("--target", default="a100", help="a100 or h100 (default a100)")
+    parser.add_argument("--max-ops", type=int, metavar="N", help="operators of a graph, at most")
+    parser.add_argument("--time-limit", type=float, metavar="S", help="seconds")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--executor", metavar="dask://HOST:PORT", help="search on a Dask cluster")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write graphs and results here")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found here")
+    parser.add_argument("--fresh", action="store_true", help="do not use earlier results")
+    parser.set_defaults(run=run_superoptimize)
+
+
+def run_superoptimize(arguments: argparse.Namespace) -> int:
+    """Search and rank; Ctrl-C keeps what was found, and the same command goes on."""
+    from mlc_course.mugraph.search import report
+
+    return report.run(**{name: each for name, each in vars(arguments).items() if name != "run"})
+
+
 def add_grade(subparsers: Subparsers) -> None:
     """``mlc-course grade``: marks that can be trusted."""
     parser = subparsers.add_parser("grade", help="grade a folder of submissions, unattended")
@@ -231,6 +257,7 @@ COMMANDS: tuple[AddCommand, ...] = (
     add_ladder,
     add_tune,
     add_verify,
+    add_superoptimize,
     add_grade,
 )
 

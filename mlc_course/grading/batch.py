@@ -6,14 +6,11 @@ What is graded is kept at once, so Ctrl-C or a crash loses nothing: the same com
 from __future__ import annotations
 
 import functools
-import multiprocessing
-import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 import cloudpickle
 import psutil
@@ -26,7 +23,6 @@ from mlc_course.grading.sandbox import Limits, chosen
 from mlc_course.grading.store import Store
 from mlc_course.grading.submission import NOTEBOOK, Submission
 
-DASK = "dask://"
 ENDED_GRADER = "ended the process of its grader, twice"
 
 
@@ -180,30 +176,3 @@ def _grade_packed(exam: bytes, submission: Submission, settings: Settings) -> Ma
 def _unpacked(exam: bytes) -> Exam:
     loaded: Exam = cloudpickle.loads(exam)
     return loaded
-
-
-def executor_for(address: str | None, jobs: int) -> Callable[[], Executor]:
-    """How to start workers: processes here, or those of a Dask cluster at ``dask://HOST:PORT``.
-
-    Raises ``UsageError`` for another address, and where Dask is not installed or not reached.
-    """
-    if address is None:
-        context = multiprocessing.get_context("spawn")
-        return lambda: ProcessPoolExecutor(jobs, context, initializer=_leave_ctrl_c_to_the_parent)
-    if not address.startswith(DASK):
-        raise UsageError("not an executor", expected=f"{DASK}HOST:PORT", got=address)
-    try:
-        from distributed import Client
-
-        client: Any = Client("tcp://" + address.removeprefix(DASK), timeout=10)  # type: ignore[no-untyped-call]
-    except ImportError:
-        raise UsageError(
-            "no dask.distributed here", hint="pip install -e '.[cluster]' -c constraints.txt"
-        ) from None
-    except OSError as error:
-        raise UsageError(f"no Dask scheduler at {address}", got=error) from None
-    return lambda: cast(Executor, client.get_executor())
-
-
-def _leave_ctrl_c_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -17,7 +17,6 @@ from mlc_course.grading import feedback, gradebook
 from mlc_course.grading.batch import (
     Settings,
     exams_in,
-    executor_for,
     grade_all,
     prepare,
     race_all,
@@ -29,6 +28,7 @@ from mlc_course.grading.store import Store, percent, table
 from mlc_course.grading.submission import Submission, find, without_notebook
 from mlc_course.machine import usable_cores
 from mlc_course.tensor_program.record import check_writable
+from mlc_course.workers import executor_for
 
 MOST_ROWS = 150  # of the table that is printed; the CSV has all
 INTERRUPTED = 130

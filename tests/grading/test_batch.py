@@ -22,7 +22,6 @@ from mlc_course.grading.batch import (
     ENDED_GRADER,
     Settings,
     exams_in,
-    executor_for,
     grade_all,
     prepare,
 )
@@ -30,6 +29,7 @@ from mlc_course.grading.grade import GRADED, REFUSED
 from mlc_course.grading.sandbox import RLIMITS, Limits
 from mlc_course.grading.store import Store
 from mlc_course.grading.submission import Submission, find
+from mlc_course.workers import executor_for
 
 SETTINGS = Settings(Limits(seconds=30, request_seconds=5), RLIMITS, seed=1)
 ANSWER = "def twice(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION"

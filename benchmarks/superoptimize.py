@@ -1,0 +1,238 @@
+"""How long does the superoptimizer search, what does it find, and what is each pruning worth?
+
+    python benchmarks/superoptimize.py --json results/superoptimize.json --check
+
+The seven programs at the shapes of Mirage's paper. "One core" is one process; "two cores" is a pool
+of two. Growth: one nest of RMSNorm + matmul, candidates of up to 3 to 11 operators, each pruning
+left out in turn; a bank that is not complete after the time limit counts as that long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import statistics
+import sys
+import time
+from concurrent.futures import Executor, ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import Target, command_line, finish
+from matplotlib.figure import Figure
+
+from mlc_course.machine import usable_cores
+from mlc_course.mugraph.interpret import run
+from mlc_course.mugraph.ir import BlockGraph
+from mlc_course.mugraph.kernel import KernelGraph
+from mlc_course.mugraph.published import published
+from mlc_course.mugraph.search.bank import EVERY
+from mlc_course.mugraph.search.events import Ended, Found, Pruned, Tried
+from mlc_course.mugraph.search.grow import Limits, grow
+from mlc_course.mugraph.search.nest import Nest, Problem, start
+from mlc_course.mugraph.search.superoptimize import superoptimize
+from mlc_course.mugraph.workloads import NAMES, workload
+
+SEVEN = tuple(name for name in NAMES if name != "attention")
+# name: (seconds at most, on how many cores, what is best known)
+WANTED = {
+    "rms_norm_matmul": (2, 1, "paper: 28 s on many cores, 183 s on one thread"),
+    "gated_mlp": (2, 1, "Mirage's code on a machine with two cores: 40.2 s"),
+    "gqa": (5, 2, "a user of Mirage: nothing in 598 s"),
+    "stable_attention": (10, 2, "no Mirage version does it"),
+}
+TOGETHER_S, MEMORY_GB = 30, 1
+CURVES = {
+    "all prunings": EVERY,
+    "without abstract expressions": EVERY - {"expressions"},
+    "without equality of values": EVERY - {"equality"},
+    "without an order of operands": EVERY - {"order"},
+}
+SIZES = range(3, 12)
+RUNS = 3  # of which the median is told
+
+
+def search(name: str, executor: Executor | None = None) -> dict[str, Any]:
+    """A search, without earlier results: its seconds, counts and graphs."""
+    program, taken = workload(name), []
+    for _ in range(RUNS):
+        began = time.monotonic()
+        events = list(superoptimize(program, executor=executor))
+        taken.append(time.monotonic() - began)
+    found = [event for event in events if isinstance(event, Found)]
+    found.sort(key=lambda each: (float(each.cost.total), each.operators))
+    pruned: dict[str, int] = {}
+    for event in events:
+        if isinstance(event, Pruned):
+            pruned[event.reason] = pruned.get(event.reason, 0) + event.count
+    tried = [event for event in events if isinstance(event, Tried)]
+    return {
+        "program": name,
+        "seconds": statistics.median(taken),
+        "seconds_of_each_run": taken,
+        "candidates": sum(each.candidates for each in tried),
+        "values": sum(each.values for each in tried),
+        "grids_and_extents": sum(each.instances for each in tried),
+        "pruned": pruned,
+        "incomplete": [cut for event in events if isinstance(event, Ended) for cut in event.cut],
+        "error_bound": max(each.verdict.error_bound for each in found),
+        "worst_difference": max(difference(each.graph, program) for each in found),
+        "known_graph": known(name, found),
+        "found": [
+            {
+                "text": str(each.graph),
+                "how": each.how,
+                "operators": each.operators,
+                "cost_us": 1e6 * float(each.cost.total),
+            }
+            for each in found
+        ],
+    }
+
+
+def difference(graph: KernelGraph, program: KernelGraph) -> float:
+    """The largest difference from the program in float64 at full shape, by its largest value."""
+    rng = np.random.default_rng(0)
+    shapes = zip(program.inputs, program.shapes, strict=False)
+    inputs = {each.name: rng.standard_normal(shape) for each, shape in shapes}
+    pairs = zip(run(graph, inputs), run(program, inputs), strict=True)
+    return max(float(np.max(np.abs(a - b)) / np.max(np.abs(b))) for a, b in pairs)
+
+
+def known(name: str, found: list[Found]) -> bool | None:
+    """Is the known graph among those found, but for the extents of its grid and loops?"""
+    names = {
+        "rms_norm_matmul": "rms_norm_matmul_fused",
+        "gated_mlp": "gated_mlp_fused",
+        "lora": "lora_looped",
+        "n_trans": "n_trans_fused",
+        "gqa": "gqa_split_kv",
+        "stable_attention": "online_softmax_attention",
+    }
+    if name not in names:
+        return None
+    wanted = operators(published(names[name]))
+    return any(operators(each.graph) == wanted for each in found)
+
+
+def operators(graph: KernelGraph) -> list[list[str]]:
+    """The operators of each kernel, in no order; what is in a thread graph is not set apart."""
+
+    def of(equation: Any) -> list[str]:
+        inner = getattr(equation.op, "equations", None)
+        return [name for e in inner for name in of(e)] if inner else [equation.op.name]
+
+    return [sorted(of(each)) for each in graph.equations if isinstance(each.op, BlockGraph)]
+
+
+def growth(limit_s: float) -> list[dict[str, Any]]:
+    """Seconds, candidates and values of a bank, by prunings and number of operators."""
+    problem, points = Problem(workload("rms_norm_matmul")), []
+    for curve, prunings in CURVES.items():
+        for most in SIZES:
+            began = time.monotonic()
+            begun = start(problem, Nest(("d",)), seed="0", most_operators=most, prunings=prunings)
+            limits = Limits(10**9, 10**9, deadline=began + limit_s)
+            cut = grow(begun.bank, begun.offer, limits)
+            points.append(
+                {
+                    "curve": curve,
+                    "operators": most,
+                    "seconds": time.monotonic() - began,
+                    "candidates": begun.bank.tried,
+                    "values": len(begun.bank.values),
+                    "complete": not cut,
+                    "found": None not in begun.found(),
+                }
+            )
+            print(
+                "{curve}, {operators} operators: {seconds:.2f} s, {values} values".format(
+                    **points[-1]
+                )
+            )
+            if cut:
+                break
+    return points
+
+
+def parse() -> argparse.Namespace:
+    parser = command_line(__doc__.splitlines()[0])
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds for a point of growth")
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parse()
+    alone = {name: search(name) for name in SEVEN}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(search, ["lora"] * 4))  # the workers have started, and know their modules
+        together = {name: search(name, pool) for name in SEVEN}
+    peak = max(peak, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e9)
+    targets = []
+    for name in SEVEN:
+        one, two = alone[name], together[name]
+        assert one["found"] == two["found"], "the same graphs, whoever searched"
+        best = one["found"][0]
+        print(
+            f"{name:>18}: {one['seconds']:5.2f} s on one core, {two['seconds']:5.2f} s on two; "
+            f"{one['values']} values of {one['candidates']} candidates, "
+            f"{len(one['found'])} graphs, best {best['cost_us']:.1f} us: {best['how']}"
+        )
+        targets.append(Target(f"{name}: 1e-9 / bound of the error", 1, 1e-9 / one["error_bound"]))
+        worst = max(one["worst_difference"], 1e-16)
+        targets.append(Target(f"{name}: 1e-11 / difference in float64", 1, 1e-11 / worst))
+        if one["known_graph"] is not None:
+            targets.append(Target(f"{name}: the known graph is found", 1, one["known_graph"]))
+        if name in WANTED:
+            limit, cores, known_best = WANTED[name]
+            taken = (one if cores == 1 else two)["seconds"]
+            what = f"{name}: {limit} s / seconds on {cores} (best known: {known_best})"
+            targets.append(Target(what, 1, limit / taken))
+    total = sum(each["seconds"] for each in together.values())
+    targets.append(
+        Target(f"all seven: {TOGETHER_S} s / seconds on two cores", 1, TOGETHER_S / total)
+    )
+    targets.append(Target(f"peak memory: {MEMORY_GB} GB / GB of a process", 1, MEMORY_GB / peak))
+    figures = {
+        "cores": usable_cores(),
+        "one_core": list(alone.values()),
+        "two_cores_seconds": {name: each["seconds"] for name, each in together.items()},
+        "two_cores_seconds_together": total,
+        "peak_gb": peak,
+        "growth": growth(arguments.limit),
+    }
+    return finish(arguments, figures, targets, lambda path: draw(figures["growth"], path))
+
+
+def draw(points: list[dict[str, Any]], path: Path) -> None:
+    """Time against number of operators, one curve for each pruning left out."""
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for curve in CURVES:
+        own = [point for point in points if point["curve"] == curve]
+        (line,) = axes.plot(
+            [p["operators"] for p in own], [p["seconds"] for p in own], marker="o", label=curve
+        )
+        for point in own:
+            if not point["complete"]:
+                axes.annotate(
+                    "not complete",
+                    (point["operators"], point["seconds"]),
+                    textcoords="offset points",
+                    xytext=(6, 4),
+                    color=line.get_color(),
+                    fontsize=8,
+                )
+    axes.set_yscale("log")
+    axes.set_xlabel("operators of a graph, at most")
+    axes.set_ylabel("seconds, one process")
+    axes.set_title("RMSNorm + matmul, one loop over d")
+    axes.legend(fontsize=8)
+    figure.savefig(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Which dimension of the program lies along which axis of a value.
+
+An axis that is cut by a grid or a loop has a label, the name of the dimension; an axis of extent 1
+has none. Values fit together where their labels do: extents alone would let a row of one matrix
+meet a column of another that happens to be as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlc_course.mugraph import ops, shapes
+from mlc_course.mugraph.kernel import KernelGraph
+from mlc_course.mugraph.ops import Op
+
+Dims = tuple[str, ...]
+NONE = ""
+UNKNOWN = "?"  # an axis whose elements come from several dimensions
+
+
+def result_dims(op: Op, operands: Sequence[Dims], attributes: Mapping[str, Any]) -> Dims:
+    """The labels of what an operator makes."""
+    first = operands[0]
+    match op.shape:
+        case shapes.elementwise:
+            return tuple(map(_either, zip(*operands, strict=True)))
+        case shapes.product:
+            ahead = map(_either, zip(first[:-2], operands[1][:-2], strict=True))
+            return (*ahead, first[-2], operands[1][-1])
+        case shapes.reduced:
+            axis = attributes["axis"]
+            return (*first[:axis], NONE, *first[axis + 1 :])
+        case shapes.along:
+            return first
+        case shapes.transposed:
+            return tuple(first[axis] for axis in attributes["axes"])
+        case shapes.joined | shapes.part_of | shapes.repeated | shapes.folded:
+            axis = attributes["axis"]
+            return (*first[:axis], UNKNOWN, *first[axis + 1 :])
+    return tuple(UNKNOWN for _ in attributes["shape"])
+
+
+def _either(labels: Sequence[str]) -> str:
+    return next((label for label in labels if label), NONE)
+
+
+def summed(op: Op, operands: Sequence[Dims], attributes: Mapping[str, Any]) -> Dims:
+    """The labels of axes whose elements meet each other: a grid cannot cut these."""
+    if op.shape is shapes.product:
+        return (operands[0][-1],)
+    axis = attributes.get("axis")
+    return () if axis is None else (operands[0][axis],)
+
+
+def fit(op: Op, a: Dims, b: Dims) -> bool:
+    """Can the operator take both?"""
+    if len(a) != len(b):
+        return False
+    if op is ops.matmul:
+        return len(a) > 1 and a[-1] == b[-2] != NONE and _match(a[:-2], b[:-2])
+    return _match(a, b)
+
+
+def _match(a: Dims, b: Dims) -> bool:
+    return all(x == y or not x or not y for x, y in zip(a, b, strict=True))
+
+
+class Classes:
+    """Which names of dimensions are one dimension: those that meet along an axis."""
+
+    def __init__(self, program: KernelGraph) -> None:
+        self._parent = {name: name for name in program.size_of}
+        self.program = program
+        self.of_value: list[Dims] = []
+        while self._pass():  # until nothing new meets
+            continue
+
+    def root(self, name: str) -> str:
+        while self._parent.get(name, name) != name:
+            name = self._parent[name]
+        return name
+
+    def _join(self, a: str, b: str) -> bool:
+        a, b = self.root(a), self.root(b)
+        if a == b or NONE in (a, b) or UNKNOWN in (a, b):
+            return False
+        self._parent[b] = a
+        return True
+
+    def _pass(self) -> bool:
+        """Labels of every value; True when two names met."""
+        size_of = self.program.size_of
+        values: list[Dims] = [
+            tuple(self.root(dim) if size_of[dim] > 1 else NONE for dim in each.dims)
+            for each in self.program.inputs
+        ]
+        met = False
+        for equation in self.program.equations:
+            op, operands = equation.op, [values[n] for n in equation.operands]
+            assert isinstance(op, Op)
+            values.append(result_dims(op, operands, dict(equation.attributes)))
+            for axes in _meeting(op, operands):
+                met |= any([self._join(axes[0], other) for other in axes[1:]])
+        self.of_value = values
+        return met
+
+    def along(self, *those: Op) -> set[str]:
+        """Dimensions along which the program adds up or takes a maximum, or these operators do."""
+        found: set[str] = set()
+        for equation in self.program.equations:
+            assert isinstance(equation.op, Op)
+            if those and equation.op not in those:
+                continue
+            operands = [self.of_value[n] for n in equation.operands]
+            found |= set(summed(equation.op, operands, dict(equation.attributes)))
+        return found - {NONE, UNKNOWN}
+
+
+def _meeting(op: Op, operands: Sequence[Dims]) -> list[Dims]:
+    """Labels that lie along the same axis."""
+    if op.shape is shapes.product:
+        a, b = operands
+        return [(a[-1], b[-2]), *((x, y) for x, y in zip(a[:-2], b[:-2], strict=True))]
+    if op.shape is shapes.elementwise:
+        return [
+            tuple(filter(None, labels)) for labels in zip(*operands, strict=True) if any(labels)
+        ]
+    return []

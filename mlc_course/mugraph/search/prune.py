@@ -1,0 +1,163 @@
+"""Can this expression be a part of the goal? If not, no graph that holds it is equal to the goal.
+
+*Why that holds.* A value of a graph goes on to the goal through operators. A sum over an axis
+multiplies its expression by a whole number, a product by an expression, a sum adds terms, a
+function wraps it, division by it makes it a denominator; nothing ever takes a term or a factor
+away (nothing cancels). So some expression t that occurs in the goal holds u * e * r, term by term,
+where r is what was summed over and u one of the terms of what e was multiplied by: that is the
+test. It lets more through than there are graphs, which costs time, and refuses nothing that the
+rules of ``expr.py`` make equal to the goal, with these exceptions:
+
+- where a coefficient came from a division by a whole number (gelu), ratios are those of the whole;
+- exp(x) is a part of exp(2 x) only where the program makes that of exp(x) exp(x);
+- a term is subtracted as a whole: -x alone, without an operator that negates, is no part of x - y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from mlc_course.mugraph.search.expr import (
+    EXP,
+    INVERSE,
+    SUM,
+    UNIT,
+    ZERO,
+    Atom,
+    Cancelled,
+    Coefficient,
+    Expressions,
+    Monomial,
+    Poly,
+    added,
+    whole,
+)
+
+
+class Goal:
+    """The expressions that a program returns, and everything that occurs in them.
+
+    ``negates``: there is an operator that changes a sign.
+    """
+
+    def __init__(self, among: Expressions, goals: Iterable[Poly], *, negates: bool = False) -> None:
+        self.among, self.negates = among, negates
+        self.halves = among.like_exponents
+        self.parts: dict[Poly, None] = {}
+        self._known: dict[Poly, bool] = {}
+        for goal in goals:
+            self._collect(goal)
+
+    def _collect(self, poly: Poly) -> None:
+        """It, and the arguments of its functions: one of them is a reciprocal's denominator."""
+        if not poly or poly in self.parts:
+            return
+        self.parts[poly] = None
+        for monomial, c in poly:
+            for atom, _ in monomial:
+                known = self.among.atoms[atom]
+                for argument in known.of:
+                    self._collect(self.among.times(argument, c) if known.name == SUM else argument)
+
+    def has(self, poly: Poly) -> bool:
+        """Is it a part of the goal?"""
+        pieces = self.among.pieces(poly)
+        if pieces is not None:  # tensors beside each other: each goes its way
+            return all(map(self.has, pieces[1]))
+        if poly not in self._known:
+            terms = self.among.unboxed(poly)
+            forms = (poly,) if terms == poly else (poly, terms)
+            found = (self._within(each, t) for each in forms for t in self.parts)
+            self._known[poly] = bool(poly) and any(found)
+        return self._known[poly]
+
+    def _within(self, poly: Poly, t: Poly) -> bool:
+        """Is u * poly * r in t, for a monomial u and a number r that sums can make?"""
+        terms = dict(t)
+        (first, c), *rest = poly
+        for monomial, d in t:
+            ratio = d // c
+            if d % c or (ratio < 0 and not self._negated(poly, t)):
+                continue
+            missing = self._quotient(monomial, first)
+            if missing is None:
+                continue
+            try:
+                if all(
+                    terms.get(self.among.monomial(each, missing)) == e * ratio for each, e in rest
+                ):
+                    return True
+            except Cancelled:
+                continue
+        return False
+
+    def _negated(self, poly: Poly, t: Poly) -> bool:
+        """Something else has to be there, for this to be subtracted from."""
+        return self.negates or len(t) > len(poly)
+
+    def _quotient(self, whole: Monomial, part: Monomial) -> Monomial | None:
+        """What is missing to the whole, if the part can be a factor of it."""
+        powers = dict(whole)
+        for atom, power in part:
+            if powers.get(atom, 0) >= power:
+                powers[atom] -= power
+                continue
+            name = self.among.atoms[atom].name
+            other = next((a for a in powers if self.among.atoms[a].name == name), None)
+            if other is None or name not in (EXP, INVERSE):
+                return None
+            (inner,), (outer,) = self.among.atoms[atom].of, self.among.atoms[other].of
+            remaining = self._rest(outer, inner) if name == EXP else self._cofactor(outer, inner)
+            if remaining is None:
+                return None
+            del powers[other]
+            powers[self.among.number(Atom(name, (remaining,)))] = 1
+        return tuple(sorted((atom, power) for atom, power in powers.items() if power))
+
+    def _rest(self, whole: Poly, part: Poly) -> Poly | None:
+        """What is missing in an exponent: exp(x + y) is exp(x) exp(y)."""
+        terms = dict(self.among.unboxed(whole))
+        for monomial, c in self.among.unboxed(part):
+            left = terms.pop(monomial, 0) - c
+            if left and not (self.halves and left * c > 0):
+                return None
+            terms |= {monomial: left} if left else {}
+        rest = tuple(sorted(terms.items()))
+        makes = self.negates or any(c > 0 for _, c in rest)
+        return self.among.boxed(rest) if rest and makes else None
+
+    def _cofactor(self, product: Poly, part: Poly) -> Poly | None:
+        """What is missing in a denominator: (x/y)/z is x/(yz). Long division, without a rest.
+
+        Not a number: sums multiply numerators only.
+        """
+        leading, c = max(part, key=_order)
+        rest, factor = product, ZERO
+        for _ in range(len(product)):
+            monomial, d = max(rest, key=_order)
+            missing = self._quotient(monomial, leading)
+            if missing is None:
+                return None
+            step: Poly = ((missing, whole(Fraction(d) / c)),)
+            try:
+                rest = _less(rest, self.among.mul(part, step))
+                factor = added(factor, step)
+            except Cancelled:
+                return None
+            if not rest:
+                return None if [m for m, _ in factor] == [UNIT] else factor
+        return None
+
+
+def _order(term: tuple[Monomial, Coefficient]) -> tuple[tuple[int, int], ...]:
+    """Lexicographic: products keep it."""
+    return tuple((-atom, power) for atom, power in term[0])
+
+
+def _less(x: Poly, y: Poly) -> Poly:
+    """The difference of two sums, in a division."""
+    terms = dict(x)
+    for monomial, c in y:
+        terms[monomial] = terms.get(monomial, 0) - c
+    return tuple(sorted((monomial, c) for monomial, c in terms.items() if c))

@@ -1,0 +1,271 @@
+"""The unit of work of a search: one bank, and the graphs that are read off it.
+
+A ``Task`` and an ``Outcome`` hold texts and numbers only, so that they go to another process, to
+another machine and into a file.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from mlc_course.errors import Undecided
+from mlc_course.mugraph.cost import cost
+from mlc_course.mugraph.kernel import KernelGraph
+from mlc_course.mugraph.search import rules
+from mlc_course.mugraph.search.bank import EVERY, Bank
+from mlc_course.mugraph.search.grow import Limits, grow
+from mlc_course.mugraph.search.names import Names
+from mlc_course.mugraph.search.nest import Nest, Problem, Start, start
+from mlc_course.mugraph.search.rank import Ranked, ranked
+from mlc_course.mugraph.search.read_off import read_off
+from mlc_course.mugraph.search.structure import Structure
+from mlc_course.mugraph.search.ways import derivations, weigher
+from mlc_course.mugraph.target import Target
+from mlc_course.mugraph.text import parse
+from mlc_course.mugraph.verify import Verdict, verify
+
+EXPANDED = Limits(values=1500, tried=9_000)  # where sums are multiplied out
+WHOLE = Limits(values=2000, tried=60_000)
+NOMINAL = 16  # tiles of a dimension, to weigh ways by
+REFUTED, CANNOT_TELL = "refuted by the verifier", "the verifier cannot tell"
+WORTH = 2  # times what the program itself costs, no more
+DEARER = f"dearer than {WORTH} times the program itself"
+NO_ROOM = "no grid leaves a block within the machine's limits"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Which program, which loops, which limits. ``verified``: each graph is verified here.
+
+    ``thorough``: sums are multiplied out, if that ends in time; ``keep`` graphs are kept of a nest.
+    """
+
+    program: str
+    loops: tuple[tuple[str, ...], ...]
+    target: Target
+    max_ops: int | None = None
+    seed: int = 0
+    keep: int = 2
+    error: float = 1e-9
+    thorough: bool = True
+    verified: bool = True
+    parts: bool = True
+    deadline: float | None = None  # of time.time
+    prunings: frozenset[str] = EVERY
+
+    @property
+    def nests(self) -> list[Nest]:
+        """Those whose values are in this bank: a loop may be in a kernel, or between two."""
+        match self.loops:
+            case ():
+                return [Nest()]
+            case (only,) if len(only) > 1 or not self.parts:
+                return [Nest(only)]
+            case (only,):
+                return [Nest(only), Nest((), only)]
+        outer, inner = self.loops
+        return [Nest(inner, outer)]
+
+    def __str__(self) -> str:
+        return " / ".join(map(str, self.nests))
+
+
+@dataclass
+class Outcome:
+    """What came of a task. ``cut`` says which limits ended the growth of its bank.
+
+    ``closest`` is what came closest to a graph, where there is none.
+    """
+
+    values: int = 0
+    tried: int = 0
+    instances: int = 0
+    pruned: dict[str, int] = field(default_factory=dict)
+    cut: list[str] = field(default_factory=list)
+    found: list[dict[str, Any]] = field(default_factory=list)
+    closest: str = ""
+    reach: float = 0.0  # of what came closest: 1 is a graph that only does not fit
+
+    def refuse(self, reason: str, count: int = 1) -> None:
+        """Count what was pruned."""
+        self.pruned[reason] = self.pruned.get(reason, 0) + count
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def explore(task: Task) -> Outcome:
+    """Grow the bank, read off what is in it, and keep the best graphs of each nest."""
+    program = parse(task.program)
+    problem, outcome = Problem(program), Outcome()
+    candidates: dict[str, tuple[Ranked, Structure]] = {}
+    for begun in _grown(task, problem, outcome):
+        for structure in _structures(task, problem, begun):
+            if task.max_ops is not None and structure.operators > task.max_ops:
+                outcome.refuse(rules.TOO_LARGE)
+                continue
+            best = ranked(
+                structure, program, _labels(problem), task.target, f"{program.name}_fused"
+            )
+            outcome.instances += best.tried
+            if best.graph is not None:
+                candidates.setdefault(str(best.graph), (best, structure))
+                continue
+            outcome.refuse(NO_ROOM)
+            _note(outcome, 1.0, _no_room(structure, best, task.target))
+    _keep(task, program, candidates, outcome)
+    return outcome
+
+
+def _grown(task: Task, problem: Problem, outcome: Outcome) -> Iterator[Start]:
+    """The bank with sums multiplied out; if that has no end, the bank with whole sums."""
+    rounds = ((False, EXPANDED), (True, WHOLE)) if task.thorough else ((True, WHOLE),)
+    for whole_sums, limits in rounds:
+        deadline = None
+        if task.deadline is not None:
+            deadline = time.monotonic() + max(0.0, task.deadline - time.time())
+        begun = start(
+            problem,
+            task.nests[0],
+            seed=f"{task.seed} {task.loops}",
+            whole_sums=whole_sums,
+            most_operators=task.max_ops,
+            prunings=task.prunings,
+        )
+        cut = grow(begun.bank, begun.offer, replace(limits, deadline=deadline))
+        outcome.values += len(begun.bank.values)
+        outcome.tried += begun.bank.tried
+        for reason, count in begun.bank.pruned.items():
+            outcome.refuse(reason, count)
+        _note(outcome, *_furthest(begun.bank, problem))
+        yield begun
+        if not cut:
+            return
+        outcome.cut.append(f"{cut}{'' if whole_sums else ', sums multiplied out'}")
+
+
+def _structures(task: Task, problem: Problem, begun: Start) -> Iterator[Structure]:
+    program = problem.program
+    found = begun.found()
+    numbers = [number for number in found if number is not None]
+    if len(numbers) < len(found):
+        return
+    targets = {program.names[o]: n for o, n in zip(program.outputs, numbers, strict=True)}
+    extents = {dim: max(1, size // NOMINAL) for dim, size in program.sizes}
+    weigh = weigher(extents, [NOMINAL] * len(task.loops), begun.bank)
+    for derivation in derivations(begun.bank, numbers, weigh):
+        for nest in task.nests:
+            names = Names(begun.known, program.names)
+            structure = read_off(begun.bank, nest, derivation, targets, names, problem.uncuttable)
+            if structure is not None:
+                yield structure
+
+
+def _keep(
+    task: Task,
+    program: KernelGraph,
+    candidates: dict[str, tuple[Ranked, Structure]],
+    outcome: Outcome,
+) -> None:
+    """The cheapest graphs of each nest, verified if asked for, if one would want them at all."""
+    kept: dict[str, int] = {}
+    most = WORTH * cost(program, task.target).total if task.verified else math.inf
+    for text, (best, structure) in sorted(candidates.items(), key=_by_cost):
+        nest = str(structure.nest)
+        assert best.cost is not None and best.graph is not None
+        if kept.get(nest, 0) == task.keep:
+            continue
+        if best.cost.total > most:
+            outcome.refuse(DEARER)
+            _note(outcome, 1.0, f"a graph of {structure.operators} operators, {nest}: {best.cost}")
+            continue
+        verdict = None
+        if task.verified:
+            verdict = _verified(program, best.graph, task, outcome)
+            if verdict is None:
+                continue
+        kept[nest] = kept.get(nest, 0) + 1
+        outcome.found.append(
+            {
+                "text": text,
+                "nest": nest,
+                "operators": structure.operators,
+                "cost": best.cost.terms,
+                "instances": best.tried,
+                "fit": best.fit,
+                "verdict": verdict and plain_verdict(verdict),
+            }
+        )
+
+
+def _by_cost(candidate: tuple[str, tuple[Ranked, Structure]]) -> tuple[float, str]:
+    text, (best, _) = candidate
+    assert best.cost is not None
+    return float(best.cost.total), text
+
+
+def _verified(
+    program: KernelGraph, graph: KernelGraph, task: Task, outcome: Outcome
+) -> Verdict | None:
+    """Its verdict, if that is that it is equal."""
+    try:
+        verdict = verify(program, graph, error=task.error, seed=task.seed)
+    except Undecided:
+        outcome.refuse(CANNOT_TELL)
+        return None
+    if not verdict.equal:
+        outcome.refuse(REFUTED)
+        return None
+    return verdict
+
+
+def plain_verdict(verdict: Verdict) -> dict[str, Any]:
+    """What a file keeps of a verdict."""
+    return {
+        "equal": verdict.equal,
+        "error_bound": verdict.error_bound,
+        "trials": verdict.trials,
+        "outputs": list(verdict.outputs),
+        "sizes": [dict(each) for each in verdict.sizes],
+    }
+
+
+def read_verdict(plain: dict[str, Any]) -> Verdict:
+    """The reverse; the plan of the tests is not kept."""
+    return Verdict(
+        plain["equal"],
+        plain["error_bound"],
+        plain["trials"],
+        None,
+        tuple(plain["outputs"]),
+        tuple(plain["sizes"]),
+        None,
+    )
+
+
+def _labels(problem: Problem) -> Sequence[tuple[str, ...]]:
+    return [problem.dims(number) for number in range(len(problem.program.inputs))]
+
+
+def _note(outcome: Outcome, reach: float, what: str) -> None:
+    if reach > outcome.reach:
+        outcome.reach, outcome.closest = reach, what
+
+
+def _furthest(bank: Bank, problem: Problem) -> tuple[float, str]:
+    """The value that was made with the most operators, and how much of the program that is."""
+    last = max(bank.by_level[0] or bank.values, key=lambda each: len(each.operators))
+    share = len(last.operators) / (len(last.operators) + len(problem.program.equations))
+    text = bank.goal.among.text(last.facts.poly)
+    return share, f"a value of {len(last.operators)} operators: {text}"
+
+
+def _no_room(structure: Structure, best: Ranked, target: Target) -> str:
+    return (
+        f"a graph of {structure.operators} operators, {structure.nest}: its smallest tiles take "
+        f"{best.least_held} bytes of shared memory, {target.name} has {target.shared_bytes}"
+    )

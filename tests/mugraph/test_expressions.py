@@ -1,0 +1,127 @@
+"""The normal form of abstract expressions, and which of them are parts of which."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlc_course.mugraph.search.expr import ONE, Cancelled, Expressions, Poly
+from mlc_course.mugraph.search.prune import Goal
+
+AMONG = Expressions(like_terms=True)
+X, Y, Z = (AMONG.atom(name) for name in "XYZ")
+
+
+def grown(children: st.SearchStrategy[Poly]) -> st.SearchStrategy[Poly]:
+    pairs = st.tuples(children, children)
+    return st.one_of(
+        pairs.map(lambda p: AMONG.add(*p)),
+        pairs.map(lambda p: AMONG.mul(*p)),
+        children.map(AMONG.inverse),
+        children.map(lambda x: AMONG.atom("exp", x)),
+        children.map(lambda x: AMONG.times(x, Fraction(3))),
+    )
+
+
+polys = st.recursive(st.sampled_from([X, Y, Z]), grown, max_leaves=5)
+
+
+@given(polys, polys, polys)
+def test_sums_and_products_commute_associate_and_distribute(x: Poly, y: Poly, z: Poly) -> None:
+    add, mul = AMONG.add, AMONG.mul
+    assert add(x, y) == add(y, x)
+    assert add(add(x, y), z) == add(x, add(y, z))
+    assert mul(x, y) == mul(y, x)
+    assert mul(mul(x, y), z) == mul(x, mul(y, z))
+    assert mul(x, add(y, z)) == add(mul(x, y), mul(x, z))
+
+
+@given(polys, polys, polys)
+def test_quotients_associate_and_exponentials_merge(x: Poly, y: Poly, z: Poly) -> None:
+    mul, inverse = AMONG.mul, AMONG.inverse
+    assert mul(mul(x, inverse(y)), inverse(z)) == mul(x, inverse(mul(y, z)))
+    exp = AMONG.atom("exp", x), AMONG.atom("exp", y)
+    assert mul(*exp) == AMONG.atom("exp", AMONG.add(x, y))
+
+
+def test_sums_over_axes_multiply_and_move_out_of_products() -> None:
+    three = AMONG.times(X, Fraction(3))
+    assert AMONG.times(three, Fraction(5)) == AMONG.times(X, Fraction(15))
+    assert AMONG.mul(three, Y) == AMONG.times(AMONG.mul(X, Y), Fraction(3))
+
+
+def test_nothing_cancels() -> None:
+    with pytest.raises(Cancelled):
+        AMONG.add(X, AMONG.times(X, Fraction(-1)))
+    assert AMONG.mul(X, AMONG.inverse(X)) != ONE
+
+
+def test_like_terms_meet_only_where_the_program_has_them() -> None:
+    strict = Expressions()
+    x = strict.atom("X")
+    with pytest.raises(Cancelled):
+        strict.add(x, x)
+    assert strict.mul(strict.atom("exp", x), strict.atom("exp", x)) == strict.atom(
+        "exp", strict.times(x, Fraction(2))
+    )
+
+
+def test_whole_sums_are_atoms_that_more_can_be_added_to() -> None:
+    among = Expressions(whole_sums=True)
+    x, y, z = (among.atom(name) for name in "XYZ")
+    both = among.add(x, y)
+    assert len(both) == 1
+    assert among.add(both, z) == among.add(x, among.add(y, z))
+    assert among.mul(both, z) != among.add(among.mul(x, z), among.mul(y, z))
+    twice = among.times(both, Fraction(2))
+    assert twice == among.add(among.times(x, Fraction(2)), among.times(y, Fraction(2)))
+
+
+SOFTMAX = AMONG.mul(
+    AMONG.mul(AMONG.atom("exp", AMONG.mul(X, Y)), Z),
+    AMONG.inverse(AMONG.times(AMONG.atom("exp", AMONG.mul(X, Y)), Fraction(6))),
+)
+RATIO = AMONG.add(AMONG.times(AMONG.mul(X, Y), Fraction(6)), AMONG.mul(X, Z))
+
+
+@pytest.mark.parametrize(
+    ("goal", "part", "is_part"),
+    [
+        (SOFTMAX, X, True),
+        (SOFTMAX, AMONG.mul(X, Y), True),
+        (SOFTMAX, AMONG.times(AMONG.atom("exp", AMONG.mul(X, Y)), Fraction(2)), True),
+        (SOFTMAX, AMONG.times(AMONG.atom("exp", AMONG.mul(X, Y)), Fraction(4)), False),
+        (SOFTMAX, AMONG.mul(X, X), False),
+        (SOFTMAX, AMONG.inverse(AMONG.atom("exp", AMONG.mul(X, Y))), False),
+        (SOFTMAX, AMONG.atom("exp", X), False),
+        (RATIO, AMONG.add(AMONG.times(Y, Fraction(6)), Z), True),
+        (RATIO, AMONG.add(AMONG.times(Y, Fraction(2)), Z), False),
+        (RATIO, AMONG.times(Y, Fraction(3)), True),
+        (RATIO, AMONG.times(AMONG.mul(X, Z), Fraction(-1)), True),
+        (AMONG.mul(X, Z), AMONG.times(AMONG.mul(X, Z), Fraction(-1)), False),
+    ],
+)
+def test_what_is_a_part(goal: Poly, part: Poly, is_part: bool) -> None:
+    assert Goal(AMONG, [goal]).has(part) == is_part
+
+
+def test_an_exponent_is_a_part_where_the_rest_of_it_can_be_made() -> None:
+    """exp(x) exp(-y) is exp(x - y), but nothing makes -y where nothing negates."""
+    goal = AMONG.atom("exp", AMONG.add(X, AMONG.times(Y, Fraction(-1))))
+    assert not Goal(AMONG, [goal]).has(AMONG.atom("exp", X))
+    assert Goal(AMONG, [goal], negates=True).has(AMONG.atom("exp", X))
+    plus = AMONG.atom("exp", AMONG.add(X, Y))
+    assert Goal(AMONG, [plus]).has(AMONG.atom("exp", X))
+
+
+@given(polys, polys)
+def test_a_factor_and_a_term_are_parts(x: Poly, y: Poly) -> None:
+    product = AMONG.mul(x, y)
+    assert Goal(AMONG, [product]).has(x) or len(product) != len(x) * len(y)
+    assert Goal(AMONG, [AMONG.inverse(x)]).has(x)
+    assert Goal(AMONG, [AMONG.atom("sqrt", x)]).has(x)
+    if not {m for m, _ in x} & {m for m, _ in y}:
+        assert Goal(AMONG, [AMONG.add(x, y)]).has(x)
