@@ -12,6 +12,7 @@ from mlc_course.grading.counted import axis_kinds, inner_stride, lanes, misses, 
 from mlc_course.grading.mugraphs import same_program
 from mlc_course.grading.prediction import breaks, holds, one_of, predicts
 from mlc_course.grading.problems import problem
+from mlc_course.grading.pruning import prunes
 from mlc_course.grading.ratio import faster
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "one_of",
     "predicts",
     "problem",
+    "prunes",
     "returns",
     "same_program",
     "scheduled",

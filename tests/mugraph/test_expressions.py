@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlc_course.mugraph import ops
+from mlc_course.mugraph.ops import Op
 from mlc_course.mugraph.search.expr import ONE, Cancelled, Expressions, Poly
 from mlc_course.mugraph.search.prune import Goal
 
@@ -125,3 +127,38 @@ def test_a_factor_and_a_term_are_parts(x: Poly, y: Poly) -> None:
     assert Goal(AMONG, [AMONG.atom("sqrt", x)]).has(x)
     if not {m for m, _ in x} & {m for m, _ in y}:
         assert Goal(AMONG, [AMONG.add(x, y)]).has(x)
+
+
+@given(polys, polys, polys)
+def test_what_is_a_part_is_not_refused_by_the_roles_of_its_operands(
+    x: Poly, y: Poly, z: Poly
+) -> None:
+    """Whatever the goal."""
+    both, ratio = AMONG.add(x, y), AMONG.mul(x, AMONG.inverse(y))
+    for goal in (both, ratio, AMONG.mul(both, z), AMONG.mul(ratio, z), AMONG.add(ratio, z), z):
+        asked = Goal(AMONG, [AMONG.atom("exp", goal)])
+        assert asked.role(x).goes(ops.add, asked.role(y)) or not asked.has(both)
+        assert asked.role(x).goes(ops.div, asked.role(y)) or not asked.has(ratio)
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "y", "goes"),
+    [
+        (ops.add, Y, Z, True),  # 6 X Y + X Z
+        (ops.sub, AMONG.mul(X, Y), AMONG.mul(X, Z), True),
+        (ops.add, X, Z, False),  # nothing that multiplies X is multiplied by Z
+        (ops.add, Y, AMONG.mul(X, Z), False),
+        (ops.div, X, Y, False),  # there is no denominator
+        (ops.mul, X, X, True),  # not asked
+    ],
+)
+def test_roles_refuse_what_can_be_no_part(op: Op, x: Poly, y: Poly, goes: bool) -> None:
+    goal = Goal(AMONG, [RATIO])
+    assert goal.role(x).goes(op, goal.role(y)) == goes
+
+
+def test_a_divisor_is_a_factor_of_a_denominator() -> None:
+    over = AMONG.mul(X, AMONG.inverse(AMONG.mul(Y, Z)))
+    goal = Goal(AMONG, [over])
+    divides = [each for each in (X, Y, Z) if goal.role(X).goes(ops.div, goal.role(each))]
+    assert divides == [Y, Z]

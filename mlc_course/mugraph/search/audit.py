@@ -101,6 +101,9 @@ class _Auditor:
             return weighed
         references = {each.reference for each in operands if each.reference is not None}
         given = resolved(equation, self.graph.size_of)
+        roles = [self.goal.role(each.facts.poly) for each in operands]
+        if len(roles) == 2 and not roles[0].goes(op, roles[1]):
+            raise Refused(f"{rules.NO_PART}: {op}")
         facts = rules.applied(op, [x.facts for x in operands], references, given, cut, self.m)
         if not self.goal.has(facts.poly):
             raise Refused(f"{rules.NO_PART}: {self.among.text(facts.poly)}")

@@ -25,9 +25,10 @@ from mlc_course.mugraph.field import Field, Residues
 from mlc_course.mugraph.ops import Op
 from mlc_course.mugraph.search import rules
 from mlc_course.mugraph.search.abstract import AbstractArithmetic
+from mlc_course.mugraph.search.expr import Poly
 from mlc_course.mugraph.search.iterated import Iterated, each_turn, stacked
 from mlc_course.mugraph.search.labels import Dims
-from mlc_course.mugraph.search.prune import Goal
+from mlc_course.mugraph.search.prune import Goal, Role
 from mlc_course.mugraph.search.rules import Facts, Refused
 from mlc_course.mugraph.search.values import Kept, Made, Use
 
@@ -59,16 +60,15 @@ class Bank:
     prunings: frozenset[str] = EVERY
     watch: Watch | None = None
     values: list[Kept] = field(default_factory=list)
+    tried: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     _seen: dict[Any, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.abstract = AbstractArithmetic(self.goal.among)
         self.by_level: list[list[Kept]] = [[] for _ in self.fields]
-
-    @property
-    def tried(self) -> int:
-        return self.counts.total()
+        open_loops = [self.cuts[:level] for level in range(len(self.fields))]
+        self._cut = [frozenset[str]().union(*loops) for loops in open_loops]
 
     @property
     def pruned(self) -> dict[str, int]:
@@ -90,10 +90,12 @@ class Bank:
         def attempt() -> Kept:
             references = {each.reference for each in operands if each.reference is not None}
             facts = [each.facts for each in operands]
-            level = max(each.level for each in facts)
-            cut = frozenset[str]().union(*self.cuts[:level])
-            known = rules.applied(op, facts, references, attributes, cut, self.abstract)
-            self._check(known, operands)
+            cut = self._cut[max(each.level for each in facts)]
+            reference = rules.relative_to(op, facts, references, attributes, cut)
+            self._check_roles(op, operands)
+            meant = rules.meant(op, facts, attributes, self.abstract)
+            self._check(meant.poly, operands)
+            known = rules.facts_of(op, facts, attributes, meant, reference)
             return self._kept(made, known, self._value(op, operands, attributes), operands)
 
         return self._tried(made, operands, attempt)
@@ -116,7 +118,7 @@ class Bank:
             )
             if r is not None:
                 known = self._relative(known, r)
-            self._check(known, operands)
+            self._check(known.poly, operands)
             return self._kept(made, known, self._carried(op, operands), operands)
 
         return self._tried(made, operands, attempt)
@@ -136,7 +138,7 @@ class Bank:
         made = Made(ops.mul, (x.number, weight.number))
 
         def attempt() -> Kept:
-            self._check(facts, (x, weight))
+            self._check(facts.poly, (x, weight))
             return self._kept(made, facts, self._value(ops.mul, [x, weight], {}), (x, weight))
 
         return self._tried(made, (x, weight), attempt)
@@ -173,19 +175,26 @@ class Bank:
             kept, reason = attempt(), ""
         except Refused as refused:
             kept, reason = None, refused.reason
+        self.tried += 1
         self.counts[reason] += 1
         if self.watch is not None:
             self.watch(made, reason)
         return kept
 
-    def _check(self, facts: Facts, operands: Sequence[Kept]) -> None:
+    def _check(self, poly: Poly, operands: Sequence[Kept]) -> None:
         """Raises ``Refused`` for too many operators, and for what is no part of the goal."""
         if self.most_operators is not None:
             below = frozenset[int]().union(*(each.operators for each in operands))
             if len(below) >= self.most_operators:
                 raise Refused(rules.TOO_LARGE)
-        if EXPRESSIONS in self.prunings and not self.goal.has(facts.poly):
+        if EXPRESSIONS in self.prunings and not self.goal.has(poly):
             raise Refused(rules.NO_PART)
+
+    def _check_roles(self, op: Op, operands: Sequence[Kept]) -> None:
+        """Raises ``Refused`` where what they make is no part of the goal, as ``Role`` tells."""
+        match [each.role for each in operands]:
+            case Role() as x, Role() as y if not x.goes(op, y):
+                raise Refused(rules.NO_PART)
 
     def _value(self, op: Op, operands: Sequence[Kept], attributes: Mapping[str, Any]) -> Residues:
         level = max(each.facts.level for each in operands)
@@ -252,4 +261,5 @@ class Bank:
         if not isinstance(made.op, str):
             operators |= {number}
         depth = 1 + max((each.depth for each in operands), default=-1)
-        return Kept(number, facts, residues, [made], depth, operators)
+        role = self.goal.role(facts.poly) if EXPRESSIONS in self.prunings else None
+        return Kept(number, facts, residues, [made], depth, operators, role)

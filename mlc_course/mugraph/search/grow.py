@@ -109,13 +109,14 @@ def _together(bank: Bank, offer: Offer, x: Kept, y: Kept) -> Iterator[Kept | Non
         for a, b in ((x, y),) if one_order else ((x, y), (y, x)):
             if fit(use.op, a.facts.dims, b.facts.dims):
                 yield bank.apply(use, [a, b])
-    for a, r in ((x, y),) if x is y else ((x, y), (y, x)):
-        yield from _rescaled(bank, offer, a, r)
+    if x is not y and ops.accumulate_rescaled in offer.carried:
+        yield from _rescaled(bank, x, y)
+        yield from _rescaled(bank, y, x)
 
 
-def _rescaled(bank: Bank, offer: Offer, x: Kept, r: Kept) -> Iterator[Kept | None]:
+def _rescaled(bank: Bank, x: Kept, r: Kept) -> Iterator[Kept | None]:
     """What is done to a value that is relative to a maximum, with its running value."""
-    if r.running_of is None or ops.accumulate_rescaled not in offer.carried or x is r:
+    if r.running_of is None:
         return
     if x.reference == r.number and x.facts.level == r.facts.level:
         yield bank.carry(ops.accumulate_rescaled, [x, r])

@@ -35,7 +35,7 @@ class Names:
 
     def tile(self, name: str, taken: set[str]) -> str:
         """Of what is loaded."""
-        return _fresh(name.lower() if name.lower() != name else f"{name}_tile", taken)
+        return fresh(name.lower() if name.lower() != name else f"{name}_tile", taken)
 
     def value(self, value: Kept, way: Made, operands: Sequence[str], taken: set[str]) -> str:
         """Of what an operator makes."""
@@ -48,7 +48,7 @@ class Names:
         else:
             word = WORDS.get(way.op.name, way.op.name)
             name = self.known.get((facts.poly, facts.dims), word)
-        return _fresh(name[0].lower() + name[1:], taken)
+        return fresh(name[0].lower() + name[1:], taken)
 
     def partial(self, number: int, value: Kept, derivation: Mapping[int, Made]) -> str:
         """Of what one kernel leaves for the next: what was added up there."""
@@ -58,11 +58,12 @@ class Names:
                 way = derivation[way.operands[0]]
             word = way.op if isinstance(way.op, str) else WORDS.get(way.op.name, way.op.name)
             word = self.known.get((value.facts.poly, value.facts.dims), word)
-            self._partial[number] = _fresh(f"{word[0].upper()}{word[1:]}_parts", self.outer)
+            self._partial[number] = fresh(f"{word[0].upper()}{word[1:]}_parts", self.outer)
         return self._partial[number]
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def fresh(name: str, taken: set[str]) -> str:
+    """The name, or the first of name2, name3, ... that is not taken; it is taken then."""
     number, found = 1, name
     while found in taken:
         number += 1

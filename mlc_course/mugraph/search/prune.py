@@ -11,13 +11,18 @@ rules of ``expr.py`` make equal to the goal, with these exceptions:
 - where a coefficient came from a division by a whole number (gelu), ratios are those of the whole;
 - exp(x) is a part of exp(2 x) only where the program makes that of exp(x) exp(x);
 - a term is subtracted as a whole: -x alone, without an operator that negates, is no part of x - y.
+
+Most candidates are refused before their expression is made, by the ``Role`` of each operand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 
+from mlc_course.mugraph import ops
+from mlc_course.mugraph.ops import Op
 from mlc_course.mugraph.search.expr import (
     EXP,
     INVERSE,
@@ -35,6 +40,29 @@ from mlc_course.mugraph.search.expr import (
 )
 
 
+@dataclass(frozen=True)
+class Role:
+    """What may become of an expression on the way to the goal, whatever it is combined with.
+
+    ``added``: for each term of a part of which its first term may be a factor, that part and what
+    is missing; ``divides``: may it be a factor of a denominator? Exponentials and reciprocals, in
+    which factors disappear, are left out of account.
+    """
+
+    added: frozenset[tuple[Poly, Monomial]]
+    divides: bool
+
+    def goes(self, op: Op, other: Role) -> bool:
+        """May ``op`` of both be a part? Asked before that is computed, it saves most of the work.
+
+        In u * (x + y) the first terms of x and of y lack the same u in the same part; x/y stands
+        where a multiple of y, and so of its first term, is a denominator.
+        """
+        if op is ops.div:
+            return other.divides
+        return op not in (ops.add, ops.sub) or not self.added.isdisjoint(other.added)
+
+
 class Goal:
     """The expressions that a program returns, and everything that occurs in them.
 
@@ -45,8 +73,10 @@ class Goal:
         self.among, self.negates = among, negates
         self.halves = among.like_exponents
         self.parts: dict[Poly, None] = {}
+        self._denominators: set[Poly] = set()
         self._known: dict[Poly, bool] = {}
-        for goal in goals:
+        self.goals = tuple(goals)
+        for goal in self.goals:
             self._collect(goal)
 
     def _collect(self, poly: Poly) -> None:
@@ -57,6 +87,8 @@ class Goal:
         for monomial, c in poly:
             for atom, _ in monomial:
                 known = self.among.atoms[atom]
+                if known.name == INVERSE:
+                    self._denominators |= {*known.of}
                 for argument in known.of:
                     self._collect(self.among.times(argument, c) if known.name == SUM else argument)
 
@@ -71,6 +103,24 @@ class Goal:
             found = (self._within(each, t) for each in forms for t in self.parts)
             self._known[poly] = bool(poly) and any(found)
         return self._known[poly]
+
+    def role(self, poly: Poly) -> Role:
+        """See there."""
+        first, as_term = self._plain(poly[0][0]), self._plain(self.among.unboxed(poly)[0][0])
+        added = {
+            (part, missing)
+            for part in self.parts
+            for whole, _ in part
+            if (missing := self._quotient(self._plain(whole), as_term)) is not None
+        }
+        below = (self._plain(whole) for part in self._denominators for whole, _ in part)
+        divides = any(self._quotient(whole, first) is not None for whole in below)
+        return Role(frozenset(added), divides)
+
+    def _plain(self, monomial: Monomial) -> Monomial:
+        """Its factors that stay what they are in every product."""
+        merged = (EXP, INVERSE)
+        return tuple((a, power) for a, power in monomial if self.among.atoms[a].name not in merged)
 
     def _within(self, poly: Poly, t: Poly) -> bool:
         """Is u * poly * r in t, for a monomial u and a number r that sums can make?"""

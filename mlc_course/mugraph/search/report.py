@@ -15,7 +15,6 @@ from typing import Any
 import psutil
 from tqdm import tqdm
 
-from mlc_course.background import leave
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
 from mlc_course.mugraph.cost import cost, why
@@ -111,7 +110,7 @@ def run(
 ) -> int:
     """Search, print as it goes, then rank; 0 with a graph, 1 without one, 130 after Ctrl-C.
 
-    Results are kept in the user's cache folder, or in ``out``, where the graphs are written too;
+    Results of tasks are kept in the user's cache folder, or in ``out/tasks`` beside the graphs;
     ``fresh`` does not look for earlier ones.
     """
     jobs = usable_cores() if jobs is None else jobs
@@ -120,7 +119,7 @@ def run(
     for path in (out, json and json.parent):
         _make(path)
     machine, known = target_named(target), read(program)
-    store = None if fresh else Store(out or default_folder())
+    store = None if fresh else Store(out / "tasks" if out else default_folder())
     tally = Tally(known, machine)
     with _workers(executor, jobs) as workers:
         events = superoptimize(
@@ -139,10 +138,10 @@ def run(
     if json:
         json.write_text(dumps(tally.plain(), indent=2), encoding="utf-8")
     if stopped:
-        print("stopped; the same command goes on from here")
+        print("stopped" if fresh else "stopped; the same command goes on from here")
         for process in psutil.Process().children():
-            process.terminate()
-        leave(INTERRUPTED)
+            process.terminate()  # in the middle of a task
+        return INTERRUPTED
     return FOUND if tally.found else NOTHING
 
 
@@ -173,7 +172,7 @@ def _workers(address: str | None, jobs: int) -> Iterator[Executor | None]:
     try:
         yield pool
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(wait=False)  # what waits is cancelled already
 
 
 def _ranking(tally: Tally) -> str:
@@ -201,7 +200,8 @@ def _ranking(tally: Tally) -> str:
 
 def _nothing(tally: Tally) -> str:
     closest = tally.ended.closest if tally.ended else ""
-    lines = [f"\nno graph found for {tally.program.name}"]
+    so_far = "" if tally.ended else " so far"
+    lines = [f"\nno graph found for {tally.program.name}{so_far}"]
     if closest:
         lines.append(f"    closest: {closest}")
     for reason, count in tally.pruned.most_common():

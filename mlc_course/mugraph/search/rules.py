@@ -30,6 +30,8 @@ NO_CHANGE = "the same in every iteration"
 TOO_LARGE = "more operators than the limit"
 NO_VALUE = "the test field has no value for it"
 
+Reference = int | Literal["own"] | None
+
 
 class Refused(Exception):
     """A value that is no use; ``reason`` is one of the above."""
@@ -55,7 +57,7 @@ class Facts:
     poly: Poly
     varies: frozenset[int] = frozenset()
     closed: bool = False
-    reference: int | Literal["own"] | None = None
+    reference: Reference = None
 
 
 def meet(a: Facts, b: Facts) -> bool:
@@ -77,19 +79,49 @@ def applied(
 
     ``references`` are what the operands are relative to. Raises ``Refused``.
     """
+    reference = relative_to(op, operands, references, attributes, cut)
+    return facts_of(op, operands, attributes, meant(op, operands, attributes, m), reference)
+
+
+def relative_to(
+    op: Op,
+    operands: Sequence[Facts],
+    references: Collection[int],
+    attributes: Mapping[str, Any],
+    cut: Collection[str],
+) -> Reference:
+    """The maximum that the result is relative to; raises ``Refused`` for two of them."""
     if len(references) > 1:
         raise Refused(TWO_MAXIMA)
-    reference: int | Literal["own"] | None = next(iter(references), None)
-    dims = result_dims(op, [each.dims for each in operands], attributes)
+    reference: Reference = next(iter(references), None)
     if op is ops.reduce_max and operands[0].dims[attributes["axis"]] in cut:
         if reference is not None:
             raise Refused(TWO_MAXIMA)
-        reference = "own"
+        return "own"
+    return reference
+
+
+def meant(
+    op: Op, operands: Sequence[Facts], attributes: Mapping[str, Any], m: AbstractArithmetic
+) -> Abstract:
+    """Shape and expression of the result; raises ``Refused`` where something cancels."""
     tensors = [Abstract(m.among, each.shape, each.poly) for each in operands]
     try:
-        made = op.meaning(m, *tensors, **attributes)
+        made: Abstract = op.meaning(m, *tensors, **attributes)
     except Cancelled:
         raise Refused(CANCELS) from None
+    return made
+
+
+def facts_of(
+    op: Op,
+    operands: Sequence[Facts],
+    attributes: Mapping[str, Any],
+    made: Abstract,
+    reference: Reference,
+) -> Facts:
+    """All that is known of the result."""
+    dims = result_dims(op, [each.dims for each in operands], attributes)
     varies = frozenset[int]().union(*(each.varies for each in operands))
     level = max(each.level for each in operands)
     closed = any(each.closed for each in operands)

@@ -16,6 +16,7 @@ from mlc_course.mugraph.ir import Equation, Input
 from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.ops import Op
 from mlc_course.mugraph.search.labels import NONE, UNKNOWN, Classes
+from mlc_course.mugraph.search.names import fresh
 
 INSIDE = ("axis", "constant")  # kinds of attributes of operators that a block may have
 MOST_CUTS = 3
@@ -127,7 +128,7 @@ def joined(program: KernelGraph, graphs: Sequence[KernelGraph], name: str) -> Ke
         goes_out = {graph.names[n] for n in graph.outputs}
         for equation in graph.equations:
             names = tuple(
-                each if each in goes_out else _fresh(each, taken) for each in equation.names
+                each if each in goes_out else fresh(each, taken) for each in equation.names
             )
             operands = tuple(local[n] for n in equation.operands)
             local += range(len(numbers), len(numbers) + len(names))
@@ -135,12 +136,3 @@ def joined(program: KernelGraph, graphs: Sequence[KernelGraph], name: str) -> Ke
             equations.append(replace(equation, operands=operands, names=names))
     outputs = tuple(numbers[program.names[n]] for n in program.outputs)
     return KernelGraph(name, program.inputs, tuple(equations), outputs, program.sizes)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    number, found = 1, name
-    while found in taken:
-        number += 1
-        found = f"{name}{number}"
-    taken.add(found)
-    return found

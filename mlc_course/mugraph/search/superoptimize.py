@@ -10,32 +10,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, Future
-from concurrent.futures import TimeoutError as TooLate
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, Protocol
 
-from mlc_course.errors import Undecided
 from mlc_course.mugraph.cost import Cost, cost
 from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.search.admission import admitted
+from mlc_course.mugraph.search.confirm import confirmed, verification
 from mlc_course.mugraph.search.events import Ended, Event, Found, Pruned, Started, Tried
 from mlc_course.mugraph.search.grow import OUT_OF_TIME
 from mlc_course.mugraph.search.nest import Problem
 from mlc_course.mugraph.search.segments import Plan, Segment, inside, joined, plans
-from mlc_course.mugraph.search.task import (
-    CANNOT_TELL,
-    REFUTED,
-    Outcome,
-    Task,
-    explore,
-    read_verdict,
-)
+from mlc_course.mugraph.search.task import Outcome, Task, explore, read_verdict
+from mlc_course.mugraph.search.work import Job, results
 from mlc_course.mugraph.target import A100, Target
 from mlc_course.mugraph.text import parse
-from mlc_course.mugraph.verify import verify
 
-GRACE = 1.0  # seconds that a worker has to notice that the time is up
 KEEP = 2  # graphs of each nest
 
 
@@ -104,56 +95,33 @@ def _searched(
     yield Started(len(work))
     done: dict[tuple[str, tuple[tuple[str, ...], ...]], Outcome] = {}
     found, cut, closest = 0, dict[str, None](), (0.0, "")
-    for (part, task), outcome in zip(work, _outcomes(work, executor, store), strict=False):
+    known = [store.load(task) if store else None for _, task in work]
+    jobs = [_outcome(task, each) for (_, task), each in zip(work, known, strict=True)]
+    outcomes = results(jobs, executor, base.deadline)
+    for (part, task), each, outcome in zip(work, known, outcomes, strict=False):
         done[task.program, task.loops] = outcome
+        if store and each is None and OUT_OF_TIME not in " ".join(outcome.cut):
+            store.save(task, outcome)
         for event in _events(part, task, outcome):
             found += isinstance(event, Found)
             yield event
         cut |= {f"{task}: {each}": None for each in outcome.cut}
         if task.program == base.program:
             closest = max(closest, (outcome.reach, outcome.closest), key=lambda each: each[0])
-    for plan in cuts:
-        for event in _joint(program, plan, base, done, of_piece):
-            found += isinstance(event, Found)
-            yield event
+    joint = [_joint(program, plan, base, done, of_piece) for plan in cuts]
+    for whole in results(joint, executor):
+        found += isinstance(whole, Found)
+        yield from (whole,) if whole else ()
     if len(done) < len(work):
         cut[f"{OUT_OF_TIME} after {len(done)} of {len(work)} tasks"] = None
     yield Ended(found, "" if found else closest[1], tuple(cut))
 
 
-def _outcomes(
-    work: Sequence[tuple[str, Task]], executor: Executor | None, store: Keeps | None
-) -> Iterator[Outcome]:
-    """In order; it ends early when the time is up."""
-    known = [store.load(task) if store else None for _, task in work]
-    futures: list[Future[Outcome] | None] = [
-        executor.submit(explore, task) if executor and outcome is None else None
-        for (_, task), outcome in zip(work, known, strict=True)
-    ]
-    try:
-        for (_, task), outcome, future in zip(work, known, futures, strict=True):
-            if outcome is None:
-                outcome = _waited(task, future)
-                if outcome is None:
-                    return
-                if store and OUT_OF_TIME not in " ".join(outcome.cut):
-                    store.save(task, outcome)
-            yield outcome
-    finally:
-        for future in futures:
-            if future is not None:
-                future.cancel()
-
-
-def _waited(task: Task, future: Future[Outcome] | None) -> Outcome | None:
-    """What a worker found, or we; None when there is no time left."""
-    left = None if task.deadline is None else task.deadline - time.time()
-    if future is None:
-        return None if left is not None and left <= 0 else explore(task)
-    try:
-        return future.result(None if left is None else max(0.0, left) + GRACE)
-    except (TooLate, CancelledError):
-        return None
+def _outcome(task: Task, known: Outcome | None) -> Job[Outcome]:
+    if known is not None:
+        return known
+    (outcome,) = yield [(explore, (task,))]
+    return (yield from confirmed(task, outcome))
 
 
 def _events(part: str, task: Task, outcome: Outcome) -> Iterator[Event]:
@@ -179,28 +147,24 @@ def _joint(
     base: Task,
     done: dict[tuple[str, tuple[tuple[str, ...], ...]], Outcome],
     of_piece: dict[KernelGraph, list[Task]],
-) -> Iterator[Event]:
+) -> Job[Event | None]:
     """The graphs of a plan's segments joined, if each of them has one."""
     how = " | ".join(each.name for each in plan)
     best = [_best(each, done, of_piece) for each in plan]
     chosen = [each for each in best if each is not None]
     if len(chosen) < len(plan):
-        return
+        return None
     graphs = [parse(each["text"]) for each in chosen]
     operators = sum(each["operators"] for each in chosen)
     if base.max_ops is not None and operators > base.max_ops:
-        return
+        return None
     graph = joined(program, graphs, f"{program.name}_in_{len(plan)}")
-    try:
-        verdict = verify(program, graph, error=base.error, seed=base.seed)
-    except Undecided:
-        yield Pruned(program.name, how, CANNOT_TELL, 1)
-        return
-    if not verdict.equal:
-        yield Pruned(program.name, how, REFUTED, 1)
-        return
+    (verdict,) = yield [verification(base, str(graph))]
+    if isinstance(verdict, str):
+        return Pruned(program.name, how, verdict, 1)
     counted = [sum(each[what] for each in chosen) for what in ("instances", "fit")]
-    yield Found(graph, verdict, cost(graph, base.target), f"cut: {how}", operators, *counted)
+    price = cost(graph, base.target)
+    return Found(graph, read_verdict(verdict), price, f"cut: {how}", operators, *counted)
 
 
 def _best(

@@ -6,15 +6,11 @@ another machine and into a file.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from mlc_course.errors import Undecided
-from mlc_course.mugraph.cost import cost
-from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.search import rules
 from mlc_course.mugraph.search.bank import EVERY, Bank
 from mlc_course.mugraph.search.grow import Limits, grow
@@ -26,22 +22,20 @@ from mlc_course.mugraph.search.structure import Structure
 from mlc_course.mugraph.search.ways import derivations, weigher
 from mlc_course.mugraph.target import Target
 from mlc_course.mugraph.text import parse
-from mlc_course.mugraph.verify import Verdict, verify
+from mlc_course.mugraph.verify import Verdict
 
 EXPANDED = Limits(values=1500, tried=9_000)  # where sums are multiplied out
 WHOLE = Limits(values=2000, tried=60_000)
 NOMINAL = 16  # tiles of a dimension, to weigh ways by
-REFUTED, CANNOT_TELL = "refuted by the verifier", "the verifier cannot tell"
-WORTH = 2  # times what the program itself costs, no more
-DEARER = f"dearer than {WORTH} times the program itself"
 NO_ROOM = "no grid leaves a block within the machine's limits"
 
 
 @dataclass(frozen=True)
 class Task:
-    """Which program, which loops, which limits. ``verified``: each graph is verified here.
+    """Which program, which loops, which limits.
 
-    ``thorough``: sums are multiplied out, if that ends in time; ``keep`` graphs are kept of a nest.
+    ``thorough``: sums are multiplied out, if that ends in time; ``keep`` graphs are kept of a nest,
+    ``verified`` or not.
     """
 
     program: str
@@ -94,12 +88,17 @@ class Outcome:
         """Count what was pruned."""
         self.pruned[reason] = self.pruned.get(reason, 0) + count
 
+    def note(self, reach: float, what: str) -> None:
+        """Keep what came closest, the first of those that came equally close."""
+        if reach > self.reach:
+            self.reach, self.closest = reach, what
+
     def plain(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def explore(task: Task) -> Outcome:
-    """Grow the bank, read off what is in it, and keep the best graphs of each nest."""
+    """Grow the bank, and read off what is in it: all graphs, the cheapest first, not verified."""
     program = parse(task.program)
     problem, outcome = Problem(program), Outcome()
     candidates: dict[str, tuple[Ranked, Structure]] = {}
@@ -116,8 +115,8 @@ def explore(task: Task) -> Outcome:
                 candidates.setdefault(str(best.graph), (best, structure))
                 continue
             outcome.refuse(NO_ROOM)
-            _note(outcome, 1.0, _no_room(structure, best, task.target))
-    _keep(task, program, candidates, outcome)
+            outcome.note(1.0, _no_room(structure, best, task.target))
+    outcome.found = [_plain(*each) for each in sorted(candidates.items(), key=_by_cost)]
     return outcome
 
 
@@ -141,7 +140,7 @@ def _grown(task: Task, problem: Problem, outcome: Outcome) -> Iterator[Start]:
         outcome.tried += begun.bank.tried
         for reason, count in begun.bank.pruned.items():
             outcome.refuse(reason, count)
-        _note(outcome, *_furthest(begun.bank, problem))
+        outcome.note(*_furthest(begun.bank, problem))
         yield begun
         if not cut:
             return
@@ -165,62 +164,23 @@ def _structures(task: Task, problem: Problem, begun: Start) -> Iterator[Structur
                 yield structure
 
 
-def _keep(
-    task: Task,
-    program: KernelGraph,
-    candidates: dict[str, tuple[Ranked, Structure]],
-    outcome: Outcome,
-) -> None:
-    """The cheapest graphs of each nest, verified if asked for, if one would want them at all."""
-    kept: dict[str, int] = {}
-    most = WORTH * cost(program, task.target).total if task.verified else math.inf
-    for text, (best, structure) in sorted(candidates.items(), key=_by_cost):
-        nest = str(structure.nest)
-        assert best.cost is not None and best.graph is not None
-        if kept.get(nest, 0) == task.keep:
-            continue
-        if best.cost.total > most:
-            outcome.refuse(DEARER)
-            _note(outcome, 1.0, f"a graph of {structure.operators} operators, {nest}: {best.cost}")
-            continue
-        verdict = None
-        if task.verified:
-            verdict = _verified(program, best.graph, task, outcome)
-            if verdict is None:
-                continue
-        kept[nest] = kept.get(nest, 0) + 1
-        outcome.found.append(
-            {
-                "text": text,
-                "nest": nest,
-                "operators": structure.operators,
-                "cost": best.cost.terms,
-                "instances": best.tried,
-                "fit": best.fit,
-                "verdict": verdict and plain_verdict(verdict),
-            }
-        )
+def _plain(text: str, candidate: tuple[Ranked, Structure]) -> dict[str, Any]:
+    best, structure = candidate
+    assert best.cost is not None
+    return {
+        "text": text,
+        "nest": str(structure.nest),
+        "operators": structure.operators,
+        "cost": best.cost.terms,
+        "instances": best.tried,
+        "fit": best.fit,
+    }
 
 
 def _by_cost(candidate: tuple[str, tuple[Ranked, Structure]]) -> tuple[float, str]:
     text, (best, _) = candidate
     assert best.cost is not None
     return float(best.cost.total), text
-
-
-def _verified(
-    program: KernelGraph, graph: KernelGraph, task: Task, outcome: Outcome
-) -> Verdict | None:
-    """Its verdict, if that is that it is equal."""
-    try:
-        verdict = verify(program, graph, error=task.error, seed=task.seed)
-    except Undecided:
-        outcome.refuse(CANNOT_TELL)
-        return None
-    if not verdict.equal:
-        outcome.refuse(REFUTED)
-        return None
-    return verdict
 
 
 def plain_verdict(verdict: Verdict) -> dict[str, Any]:
@@ -249,11 +209,6 @@ def read_verdict(plain: dict[str, Any]) -> Verdict:
 
 def _labels(problem: Problem) -> Sequence[tuple[str, ...]]:
     return [problem.dims(number) for number in range(len(problem.program.inputs))]
-
-
-def _note(outcome: Outcome, reach: float, what: str) -> None:
-    if reach > outcome.reach:
-        outcome.reach, outcome.closest = reach, what
 
 
 def _furthest(bank: Bank, problem: Problem) -> tuple[float, str]:

@@ -9,6 +9,7 @@ from typing import Any
 from mlc_course.mugraph import ops
 from mlc_course.mugraph.field import Residues
 from mlc_course.mugraph.ops import Op
+from mlc_course.mugraph.search.prune import Role
 from mlc_course.mugraph.search.rules import Facts
 
 
@@ -52,6 +53,7 @@ class Kept:
     ways: list[Made]
     depth: int
     operators: frozenset[int]
+    role: Role | None = None  # None where nothing is asked of its expression
 
     @property
     def reference(self) -> int | None:
