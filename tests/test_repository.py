@@ -83,3 +83,13 @@ def test_an_id_used_twice_and_widget_state_are_refused() -> None:
     twice, widgets = faults({"cells": [CELL, deepcopy(CELL)], "metadata": {"widgets": {}}})
     assert "used above" in twice
     assert "state of widgets" in widgets
+
+
+def test_the_readme_lists_the_lessons_of_the_start_page() -> None:
+    """With the same names and questions."""
+    row = re.compile(r"^\| 0?(\d+) \| \[([^\]]+)\]\((?:notebooks/)?([^)]+)\) \| ([^|]+) \|", re.M)
+    index = json.loads((ROOT / "notebooks" / "index.ipynb").read_text(encoding="utf-8"))
+    start_page = "\n".join("".join(cell["source"]) for cell in index["cells"])
+    lessons = row.findall(start_page)
+    assert len(lessons) > 10
+    assert row.findall((ROOT / "README.md").read_text(encoding="utf-8")) == lessons
