@@ -106,7 +106,7 @@ def known(name: str, found: list[Found]) -> bool | None:
     names = {
         "rms_norm_matmul": "rms_norm_matmul_fused",
         "gated_mlp": "gated_mlp_fused",
-        "lora": "lora_looped",
+        "lora": "lora_fused",
         "n_trans": "n_trans_fused",
         "gqa": "gqa_split_kv",
         "stable_attention": "online_softmax_attention",

@@ -1,9 +1,9 @@
 """What a graph costs before anyone has measured it: counts, and the time that each takes alone.
 
-The counts are exact; ``tests/mugraph/test_graph_cost.py`` watches the interpreter and counts the same.
-The model adds up the times of its terms, as if nothing overlapped: no prediction of a measured
-time, but an order, and one that can be explained term by term. Every count may be an array, one
-number for each of many graphs of the same structure.
+The counts are exact: ``tests/mugraph/test_graph_cost.py`` watches the interpreter and counts the
+same. The model adds up the times of its terms, as if nothing overlapped: no prediction of a
+measured time, but an order, and one that can be explained term by term. Every count may be an
+array, one number for each of many graphs of the same structure.
 """
 
 from __future__ import annotations
@@ -256,6 +256,8 @@ class _Work:
             padded = [-(-extent // tile) * tile for extent, tile in whole]
             self.matrix += 2 * times * math.prod(ahead) * math.prod(padded)
             return
+        if op is ops.concat:
+            operands = [result]
         size = math.prod(_broadcast(operands) if len({*map(len, operands)}) == 1 else result)
         self.elements += times * size
         self.special += times * size * SPECIAL.get(op, 0)

@@ -77,7 +77,7 @@ def test_a_search_that_finds_nothing_says_what_came_closest(
     assert search("gated_mlp", "--max-ops", "2") == report.NOTHING
     printed = capsys.readouterr().out
     assert "no graph found for gated_mlp" in printed
-    assert "closest: a value of 2 operators" in printed
+    assert "closest: no loop: it has gate, opened, up; not Y" in printed
     assert "more operators than the limit" in printed
 
 

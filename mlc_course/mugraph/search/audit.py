@@ -17,7 +17,7 @@ from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.ops import Op
 from mlc_course.mugraph.search import rules
 from mlc_course.mugraph.search.abstract import AbstractArithmetic
-from mlc_course.mugraph.search.labels import NONE, Dims, result_dims, summed
+from mlc_course.mugraph.search.labels import NONE, Dims, met, result_dims
 from mlc_course.mugraph.search.nest import expressions, negates
 from mlc_course.mugraph.search.prune import Goal
 from mlc_course.mugraph.search.rules import Facts, Refused
@@ -157,7 +157,7 @@ class _Block:
                 dims.append(max(own, key=lambda each: sum(map(bool, each))))
                 continue
             given = dict(equation.attributes)
-            found |= set(summed(equation.op, own, given))
+            found |= met(equation.op, own, given)
             dims.append(result_dims(equation.op, own, given))
         return found
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from mlc_course.mugraph import ops
 from mlc_course.mugraph.ops import Op
 from mlc_course.mugraph.search.bank import ORDER, Bank
-from mlc_course.mugraph.search.labels import fit
+from mlc_course.mugraph.search.labels import Dims, fit
 from mlc_course.mugraph.search.rules import meet
 from mlc_course.mugraph.search.values import Kept, Use
 
 COMMUTATIVE = (ops.add, ops.mul, ops.maximum)
+BESIDE = Use(ops.concat)
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Offer:
 
     ``carried`` are accumulators and running values; ``maxima`` are the dimensions along which the
     program takes a maximum: one along another is no part of it, and no coefficient says so.
+    ``joined`` are those along which tiles may be laid beside each other: [x | y] times [v above w]
+    is x v + y w in one product.
     """
 
     unary: Sequence[Use]
@@ -33,6 +36,7 @@ class Offer:
     binary: Sequence[Use]
     carried: Sequence[Op]
     maxima: frozenset[str] = frozenset()
+    joined: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,22 @@ def _together(bank: Bank, offer: Offer, x: Kept, y: Kept) -> Iterator[Kept | Non
     if x is not y and ops.accumulate_rescaled in offer.carried:
         yield from _rescaled(bank, x, y)
         yield from _rescaled(bank, y, x)
+    if offer.joined and x is not y:
+        for a, b in ((x, y), (y, x)):
+            for axis in _beside(offer, a.facts.dims, b.facts.dims):
+                yield bank.apply(BESIDE.along(axis), [a, b])
+
+
+def _beside(offer: Offer, a: Dims, b: Dims) -> Iterator[int]:
+    """Axes along which b may lie after a; of two orders the alphabet's, the same on both sides.
+
+    Of different dimensions: two tiles of one dimension beside each other are not tried.
+    """
+    if len(a) == len(b):
+        for axis, (x, y) in enumerate(zip(a, b, strict=True)):
+            others = a[:axis] == b[:axis] and a[axis + 1 :] == b[axis + 1 :]
+            if others and x < y and {x, y} <= offer.joined:
+                yield axis
 
 
 def _rescaled(bank: Bank, x: Kept, r: Kept) -> Iterator[Kept | None]:

@@ -16,7 +16,8 @@ from mlc_course.mugraph.ops import Op
 
 Dims = tuple[str, ...]
 NONE = ""
-UNKNOWN = "?"  # an axis whose elements come from several dimensions
+JOIN = "+"  # along "d+r" lie tiles of d and of r, one after the other
+UNKNOWN = "?"  # an axis whose elements come from several dimensions in another way
 
 
 def result_dims(op: Op, operands: Sequence[Dims], attributes: Mapping[str, Any]) -> Dims:
@@ -35,7 +36,12 @@ def result_dims(op: Op, operands: Sequence[Dims], attributes: Mapping[str, Any])
             return first
         case shapes.transposed:
             return tuple(first[axis] for axis in attributes["axes"])
-        case shapes.joined | shapes.part_of | shapes.repeated | shapes.folded:
+        case shapes.joined:
+            axis = attributes["axis"]
+            along = [dims[axis] for dims in operands]
+            label = JOIN.join(along) if all(along) and UNKNOWN not in along else UNKNOWN
+            return (*first[:axis], label, *first[axis + 1 :])
+        case shapes.part_of | shapes.repeated | shapes.folded:
             axis = attributes["axis"]
             return (*first[:axis], UNKNOWN, *first[axis + 1 :])
     return tuple(UNKNOWN for _ in attributes["shape"])
@@ -46,11 +52,29 @@ def _either(labels: Sequence[str]) -> str:
 
 
 def summed(op: Op, operands: Sequence[Dims], attributes: Mapping[str, Any]) -> Dims:
-    """The labels of axes whose elements meet each other: a grid cannot cut these."""
+    """The labels of axes along which elements are added up or compared."""
     if op.shape is shapes.product:
         return (operands[0][-1],)
     axis = attributes.get("axis")
-    return () if axis is None else (operands[0][axis],)
+    return () if axis is None or op.shape is shapes.joined else (operands[0][axis],)
+
+
+def met(op: Op, operands: Sequence[Dims], attributes: Mapping[str, Any]) -> set[str]:
+    """The dimensions whose elements meet each other, or others: a grid cannot cut these."""
+    labels = summed(op, operands, attributes)
+    if op.shape is shapes.joined:
+        labels = tuple(dims[attributes["axis"]] for dims in operands)
+    return {dim for label in labels for dim in label.split(JOIN)}
+
+
+def single(label: str) -> bool:
+    """Is it one dimension, which a grid or a loop could cut?"""
+    return label not in (NONE, UNKNOWN) and JOIN not in label
+
+
+def extent(label: str, sizes: Mapping[str, Any]) -> Any:
+    """Of an axis with this label; 1 for one without."""
+    return sum(sizes.get(dim, 1) for dim in label.split(JOIN))
 
 
 def fit(op: Op, a: Dims, b: Dims) -> bool:
@@ -83,7 +107,7 @@ class Classes:
 
     def _join(self, a: str, b: str) -> bool:
         a, b = self.root(a), self.root(b)
-        if a == b or NONE in (a, b) or UNKNOWN in (a, b):
+        if a == b or not single(a) or not single(b):
             return False
         self._parent[b] = a
         return True
@@ -114,7 +138,7 @@ class Classes:
                 continue
             operands = [self.of_value[n] for n in equation.operands]
             found |= set(summed(equation.op, operands, dict(equation.attributes)))
-        return found - {NONE, UNKNOWN}
+        return set(filter(single, found))
 
 
 def _meeting(op: Op, operands: Sequence[Dims]) -> list[Dims]:

@@ -21,6 +21,7 @@ WORDS = {
     "scale": "scaled",
     "sqrt": "root",
     "exp": "weight",
+    "concat": "beside",
     "running_max": "so_far",
     "accumulate_max": "top",
 }

@@ -117,6 +117,7 @@ class Problem:
             binary=[use for use in uses.values() if use.op.operands == 2],
             carried=_carried(operators),
             maxima=frozenset(maxima),
+            joined=frozenset(self.reduced if {ops.add, ops.matmul} <= operators else ()),
         )
 
 

@@ -13,7 +13,7 @@ from mlc_course.mugraph.cost import Cost, Counts, block_counts, fits, seconds
 from mlc_course.mugraph.ir import BlockGraph
 from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.search.instances import Choice, blocks, choices, graph, turns
-from mlc_course.mugraph.search.labels import Dims
+from mlc_course.mugraph.search.labels import Dims, extent
 from mlc_course.mugraph.search.structure import Stage, Structure
 from mlc_course.mugraph.target import Target
 
@@ -76,9 +76,9 @@ def stage_counts(
     for place, stage in enumerate(structure.stages):
         block = example.equations[place].op
         assert isinstance(block, BlockGraph)
-        shapes = [tuple(extents.get(dim, 1) for dim in dims) for dims in stage.dims]
+        shapes = [tuple(extent(label, extents) for label in dims) for dims in stage.dims]
         size = {
-            name: math.prod(sizes.get(dim, 1) for dim in dims)
+            name: math.prod(extent(label, sizes) for label in dims)
             for name, dims in zip(stage.loads, stage.dims, strict=False)
         }
         size |= {name: left[name] for name in stage.loads if name in left}
@@ -102,7 +102,7 @@ def stage_counts(
 def _stored(stage: Stage, value: int, sizes: Mapping[str, int], choice: Choice) -> Any:
     """Elements of what all blocks of a stage store of one value."""
     extents = choice.tile(sizes)
-    tile = math.prod(extents.get(dim, 1) for dim in stage.dims[value])
+    tile = math.prod(extent(label, extents) for label in stage.dims[value])
     return tile * blocks(stage, choice)
 
 

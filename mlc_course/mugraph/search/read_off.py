@@ -8,7 +8,7 @@ from mlc_course.mugraph import ops
 from mlc_course.mugraph.ir import Equation
 from mlc_course.mugraph.ops import Op
 from mlc_course.mugraph.search.bank import Bank
-from mlc_course.mugraph.search.labels import summed
+from mlc_course.mugraph.search.labels import met
 from mlc_course.mugraph.search.names import Names
 from mlc_course.mugraph.search.nest import Nest
 from mlc_course.mugraph.search.structure import Stage, Structure
@@ -35,7 +35,7 @@ def read_off(
         label
         for number, way in derivation.items()
         if isinstance(way.op, Op) and way.operands
-        for label in summed(way.op, [facts[n].dims for n in way.operands], dict(way.attributes))
+        for label in met(way.op, [facts[n].dims for n in way.operands], dict(way.attributes))
     }
     meeting |= {dim for loop in nest.loops for dim in loop} | {*uncuttable}
     if not nest.parts:

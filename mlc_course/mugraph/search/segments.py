@@ -15,7 +15,7 @@ from mlc_course.errors import CourseError
 from mlc_course.mugraph.ir import Equation, Input
 from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.ops import Op
-from mlc_course.mugraph.search.labels import NONE, UNKNOWN, Classes
+from mlc_course.mugraph.search.labels import Classes, single
 from mlc_course.mugraph.search.names import fresh
 
 INSIDE = ("axis", "constant")  # kinds of attributes of operators that a block may have
@@ -41,8 +41,10 @@ Plan = tuple[Segment, ...]
 
 
 def inside(op: object) -> bool:
-    """Can a block graph hold this operator of a program?"""
-    return isinstance(op, Op) and all(kind in INSIDE for kind in op.attributes.values())
+    """Does a search offer this operator of a program to a block graph?"""
+    if not isinstance(op, Op) or op.operands is None:
+        return False
+    return all(kind in INSIDE for kind in op.attributes.values())
 
 
 def plans(program: KernelGraph, classes: Classes) -> list[Plan]:
@@ -113,8 +115,7 @@ def _dims(program: KernelGraph, classes: Classes, number: int) -> tuple[str, ...
         return program.inputs[number].dims
     labels, shape = classes.of_value[number], program.shapes[number]
     return tuple(
-        str(extent) if label in (NONE, UNKNOWN) else label
-        for label, extent in zip(labels, shape, strict=True)
+        label if single(label) else str(extent) for label, extent in zip(labels, shape, strict=True)
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlc_course.mugraph.ir import Equation
-from mlc_course.mugraph.search.labels import NONE, UNKNOWN, Dims
+from mlc_course.mugraph.search.labels import Dims, single
 from mlc_course.mugraph.search.nest import Nest
 
 
@@ -46,8 +46,8 @@ class Structure:
         """Dimensions that grid axes can cut: those of every output."""
         last = self.stages[-1]
         stores = [last.dims[n] for _, n in last.stores]
-        everywhere = set[str](stores[0]).intersection(*stores) - self.meeting - {NONE, UNKNOWN}
-        return tuple(dim for dim in stores[0] if dim in everywhere)
+        everywhere = set[str](stores[0]).intersection(*stores) - self.meeting
+        return tuple(dim for dim in stores[0] if dim in everywhere and single(dim))
 
     @property
     def operators(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from mlc_course.mugraph.search import rules
-from mlc_course.mugraph.search.bank import EVERY, Bank
+from mlc_course.mugraph.search.bank import EVERY
 from mlc_course.mugraph.search.grow import Limits, grow
 from mlc_course.mugraph.search.names import Names
 from mlc_course.mugraph.search.nest import Nest, Problem, Start, start
@@ -140,7 +140,7 @@ def _grown(task: Task, problem: Problem, outcome: Outcome) -> Iterator[Start]:
         outcome.tried += begun.bank.tried
         for reason, count in begun.bank.pruned.items():
             outcome.refuse(reason, count)
-        outcome.note(*_furthest(begun.bank, problem))
+        outcome.note(*_furthest(begun, problem, task))
         yield begun
         if not cut:
             return
@@ -211,12 +211,15 @@ def _labels(problem: Problem) -> Sequence[tuple[str, ...]]:
     return [problem.dims(number) for number in range(len(problem.program.inputs))]
 
 
-def _furthest(bank: Bank, problem: Problem) -> tuple[float, str]:
-    """The value that was made with the most operators, and how much of the program that is."""
-    last = max(bank.by_level[0] or bank.values, key=lambda each: len(each.operators))
-    share = len(last.operators) / (len(last.operators) + len(problem.program.equations))
-    text = bank.goal.among.text(last.facts.poly)
-    return share, f"a value of {len(last.operators)} operators: {text}"
+def _furthest(begun: Start, problem: Problem, task: Task) -> tuple[float, str]:
+    """Which values of the program the bank has, with all loops closed; their share, below 1."""
+    made = {(each.facts.poly, each.facts.dims) for each in begun.bank.by_level[0]}
+    names = [name for key, name in begun.known.items() if key in made]
+    wanted = [name for equation in problem.program.equations for name in equation.names]
+    has = [name for name in wanted if name in names]
+    text = f"{task}: it has {', '.join(has)}" if has else f"{task}: it has no value of the program"
+    missing = [name for name in wanted if name not in names]
+    return len(has) / (len(wanted) + 1), f"{text}; not {', '.join(missing)}"
 
 
 def _no_room(structure: Structure, best: Ranked, target: Target) -> str:

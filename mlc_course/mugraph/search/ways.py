@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mlc_course.mugraph import ops
 from mlc_course.mugraph.search.bank import Bank
+from mlc_course.mugraph.search.labels import extent
 from mlc_course.mugraph.search.values import Kept, Made
 
 Derivation = Mapping[int, Made]  # how each value that it needs is made
@@ -74,12 +75,12 @@ def weigher(extents: Mapping[str, int], turns: Sequence[int], bank: Bank) -> Wei
         times: float = math.prod(turns[n] for n in facts.varies)
         if getattr(way.op, "carried", "") == "accumulate":
             times *= turns[facts.level]
-        work: float = math.prod(extents.get(dim, 1) for dim in facts.dims)
+        work: float = math.prod(extent(label, extents) for label in facts.dims)
         read = [bank.values[n].facts.dims for n in way.operands]
         if way.op is ops.matmul:
-            work += work * extents.get(read[0][-1], 1) / 8
+            work += work * extent(read[0][-1], extents) / 8
         else:
-            work = max(work, *(math.prod(extents.get(d, 1) for d in dims) for dims in read))
+            work = max(work, *(math.prod(extent(d, extents) for d in dims) for dims in read))
         return float(work * times + 1)
 
     return weigh
