@@ -355,6 +355,22 @@ def test_other_programs_become_one_kernel(head: str) -> None:
             assert relative_error(results[each.verdict.outputs[place]], wanted) < 1e-12
 
 
+SQUARE = """
+gated(X[8, 64], W1[64, 64], W2[64, 64]):
+  gate = matmul(X, W1)
+  opened = silu(gate)
+  up = matmul(X, W2)
+  Y = mul(opened, up)
+  return Y
+"""
+
+
+def test_dimensions_of_one_name_that_do_not_meet_are_cut_apart() -> None:
+    """The rows of a square matrix go through the loop, its columns over the grid."""
+    ways = {each.how for each in superoptimize(parse(SQUARE)) if isinstance(each, Found)}
+    assert "loop over 64" in ways
+
+
 RESHAPED = """
 heads(X[b=16, d=64], W[d, n=128]):
   S = square(X)

@@ -7,7 +7,8 @@ meet a column of another that happens to be as long.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mlc_course.mugraph import ops, shapes
@@ -91,10 +92,14 @@ def _match(a: Dims, b: Dims) -> bool:
 
 
 class Classes:
-    """Which names of dimensions are one dimension: those that meet along an axis."""
+    """Which names of dimensions are one dimension: those that meet along an axis.
 
-    def __init__(self, program: KernelGraph) -> None:
-        self._parent = {name: name for name in program.size_of}
+    ``names`` are those of the axes of each input, if not the program's.
+    """
+
+    def __init__(self, program: KernelGraph, names: Sequence[Dims] = ()) -> None:
+        self.names = names or [each.dims for each in program.inputs]
+        self._parent = {name: name for dims in self.names for name in dims}
         self.program = program
         self.of_value: list[Dims] = []
         while self._pass():  # until nothing new meets
@@ -114,10 +119,9 @@ class Classes:
 
     def _pass(self) -> bool:
         """Labels of every value; True when two names met."""
-        size_of = self.program.size_of
         values: list[Dims] = [
-            tuple(self.root(dim) if size_of[dim] > 1 else NONE for dim in each.dims)
-            for each in self.program.inputs
+            tuple(self.root(name) if n > 1 else NONE for name, n in zip(names, shape, strict=True))
+            for names, shape in zip(self.names, self.program.shapes, strict=False)
         ]
         met = False
         for equation in self.program.equations:
@@ -139,6 +143,38 @@ class Classes:
             operands = [self.of_value[n] for n in equation.operands]
             found |= set(summed(equation.op, operands, dict(equation.attributes)))
         return set(filter(single, found))
+
+
+def apart(program: KernelGraph) -> KernelGraph:
+    """The same program, in which axes of inputs share a name only where they meet.
+
+    The d of X[b, d] and that of V[h, d] may be two dimensions of one extent. As one, neither could
+    be cut alone, and a sum along one would pass for a sum along the other.
+    """
+    places = [
+        tuple(f"{each.name} {axis}" for axis in range(len(each.dims))) for each in program.inputs
+    ]
+    classes, owner, inputs = Classes(program, places), dict[str, str](), []
+    for each, place in zip(program.inputs, places, strict=True):
+        roots = map(classes.root, place)
+        dims = (_name(*pair, owner, program.size_of) for pair in zip(each.dims, roots, strict=True))
+        inputs.append(replace(each, dims=tuple(dims)))
+    axes = zip((dim for each in inputs for dim in each.dims), _extents(program), strict=True)
+    return replace(program, inputs=tuple(inputs), sizes=tuple(dict(axes).items()))
+
+
+def _name(name: str, root: str, owner: dict[str, str], given: Collection[str]) -> str:
+    """The name itself, or with a number where another dimension owns it."""
+    found, number = name, 1
+    while owner.setdefault(found, root) != root or (number > 1 and found in given):
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def _extents(program: KernelGraph) -> Iterator[int]:
+    for shape, _ in zip(program.shapes, program.inputs, strict=False):
+        yield from shape
 
 
 def _meeting(op: Op, operands: Sequence[Dims]) -> list[Dims]:

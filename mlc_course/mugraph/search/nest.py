@@ -28,7 +28,7 @@ from mlc_course.mugraph.search.bank import EVERY, Bank, Watch, fingerprint
 from mlc_course.mugraph.search.expr import EXP, Cancelled, Expressions, Poly
 from mlc_course.mugraph.search.grow import Offer
 from mlc_course.mugraph.search.iterated import Iterated
-from mlc_course.mugraph.search.labels import NONE, UNKNOWN, Classes, Dims
+from mlc_course.mugraph.search.labels import NONE, UNKNOWN, Classes, Dims, apart
 from mlc_course.mugraph.search.prune import Goal
 from mlc_course.mugraph.search.rules import CANCELS, Refused
 from mlc_course.mugraph.search.segments import inside
@@ -64,8 +64,8 @@ class Problem:
     """A program to fuse: its dimensions, and the operators that it is made of."""
 
     def __init__(self, program: KernelGraph) -> None:
-        self.program = program
-        self.classes = Classes(program)
+        self.program = apart(program)
+        self.classes = Classes(self.program)
         twice = {
             dim
             for dims in self.classes.of_value
