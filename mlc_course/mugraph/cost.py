@@ -125,16 +125,19 @@ def fits(of: Counts, target: Target) -> Number:
     return (of.held <= target.shared_bytes) & (of.blocks <= target.most_blocks)
 
 
-def why(cheaper: KernelGraph, dearer: KernelGraph, target: Target) -> str:
-    """The choice between two graphs, term by term: where one saves, and where it pays."""
-    a, b = cost(cheaper, target), cost(dearer, target)
+def why(graph: KernelGraph, other: KernelGraph, target: Target) -> str:
+    """The difference from another graph, term by term: where it saves, and where it pays."""
+    a, b = cost(graph, target), cost(other, target)
     saved = {name: b.terms[name] - a.terms[name] for name in a.terms}
     said = [
         f"{name} {'saves' if s > 0 else 'costs'} {1e6 * abs(s):.2f} us"
         for name, s in sorted(saved.items(), key=lambda term: -abs(term[1]))
         if abs(s) >= 0.01 * abs(b.total - a.total) and s
     ]
-    return f"{1e6 * (b.total - a.total):.2f} us less: {', '.join(said)}" if said else "the same"
+    less = "less" if b.total >= a.total else "more"
+    return (
+        f"{1e6 * abs(b.total - a.total):.2f} us {less}: {', '.join(said)}" if said else "the same"
+    )
 
 
 def _kernel(graph: KernelGraph, place: int, target: Target) -> Counts:
