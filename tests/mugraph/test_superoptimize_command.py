@@ -105,6 +105,21 @@ def test_jobs_and_executors_are_checked(capsys: pytest.CaptureFixture[str]) -> N
     assert "dask://HOST:PORT" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_a_cluster_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    distributed = pytest.importorskip("distributed")
+    assert search("gqa", "--fresh") == report.FOUND
+    alone = capsys.readouterr().out
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        address = cluster.scheduler_address.replace("tcp://", "dask://")
+        assert main(["superoptimize", "gqa", "--fresh", "--executor", address]) == report.FOUND
+        distributed.default_client().close()  # as the end of the process does
+    lines = zip(capsys.readouterr().out.splitlines(), alone.splitlines(), strict=True)
+    assert all(got == wanted or " s, ranked for " in got for got, wanted in lines)
+
+
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ctrl_c_keeps_what_was_found(jobs: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mlc_course.cli", "superoptimize", "qk_norm_attention"]
