@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from mlc_course.mugraph.cost import Cost, cost
 from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.search.admission import admitted
-from mlc_course.mugraph.search.confirm import confirmed, verification
+from mlc_course.mugraph.search.confirm import DEARER, WORTH, confirmed, verification
 from mlc_course.mugraph.search.events import Ended, Event, Found, Pruned, Started, Tried
 from mlc_course.mugraph.search.grow import OUT_OF_TIME
 from mlc_course.mugraph.search.nest import Problem
@@ -150,7 +150,7 @@ def _joint(
 ) -> Job[Event | None]:
     """The graphs of a plan's segments joined, if each of them has one."""
     how = " | ".join(each.name for each in plan)
-    best = [_best(each, done, of_piece) for each in plan]
+    best = [_best(each, base.target, done, of_piece) for each in plan]
     chosen = [each for each in best if each is not None]
     if len(chosen) < len(plan):
         return None
@@ -159,25 +159,28 @@ def _joint(
     if base.max_ops is not None and operators > base.max_ops:
         return None
     graph = joined(program, graphs, f"{program.name}_in_{len(plan)}")
+    price = cost(graph, base.target)
+    if price.total > WORTH * cost(program, base.target).total:
+        return Pruned(program.name, how, DEARER, 1)
     (verdict,) = yield [verification(base, str(graph))]
     if isinstance(verdict, str):
         return Pruned(program.name, how, verdict, 1)
     counted = [sum(each[what] for each in chosen) for what in ("instances", "fit")]
-    price = cost(graph, base.target)
     return Found(graph, read_verdict(verdict), price, f"cut: {how}", operators, *counted)
 
 
 def _best(
     of: Segment,
+    target: Target,
     done: dict[tuple[str, tuple[tuple[str, ...], ...]], Outcome],
     of_piece: dict[KernelGraph, list[Task]],
 ) -> dict[str, Any] | None:
     """The cheapest graph of a segment; a single operator may stay as it is."""
     found: list[dict[str, Any]] = []
     if len(of.program.equations) == 1:
-        found.append(
-            {"text": str(of.program), "operators": 1, "instances": 1, "fit": 1, "cost": {}}
-        )
+        terms = cost(of.program, target).terms
+        one = {"text": str(of.program), "operators": 1, "instances": 1, "fit": 1, "cost": terms}
+        found.append(one)
     for task in of_piece.get(of.program, ()):
         outcome = done.get((task.program, task.loops))
         found += outcome.found if outcome else []
