@@ -10,7 +10,9 @@ rules of ``expr.py`` make equal to the goal, with these exceptions:
 
 - where a coefficient came from a division by a whole number (gelu), ratios are those of the whole;
 - exp(x) is a part of exp(2 x) only where the program makes that of exp(x) exp(x);
-- a term is subtracted as a whole: -x alone, without an operator that negates, is no part of x - y.
+- a term is subtracted as a whole: -x alone, without an operator that negates, is no part of x - y;
+- a denominator that is a product of sums in which reciprocals merge (1/x and 1/y are one atom):
+  the order in which it is divided is not one that such products keep.
 
 Most candidates are refused before their expression is made, by the ``Role`` of each operand.
 """
