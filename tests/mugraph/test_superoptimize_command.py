@@ -130,6 +130,7 @@ def test_ctrl_c_keeps_what_was_found(jobs: int, tmp_path: Path) -> None:
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's & ignores it
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"},
     ) as process:
         assert process.stdout is not None
