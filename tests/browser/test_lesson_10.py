@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from .driving import INTERRUPT, SCREENSHOTS, changes, open_notebook, run_all, strangers
 
 SEARCH = "10_automatic_search.ipynb"
+SOME_TRIALS = re.compile(r"\b[2-9] of 12 trials")  # two may end between two looks
 
 
 @pytest.mark.browser
@@ -51,7 +54,7 @@ def test_trials_appear_while_a_search_runs_and_an_interrupt_keeps_them(
     run_all(page)
     page.get_by_test_id("chart").scroll_into_view_if_needed()
     page.get_by_test_id("measure").click()
-    expect(page.get_by_test_id("status")).to_contain_text("2 of 12 trials")
+    expect(page.get_by_test_id("status")).to_contain_text(SOME_TRIALS)
     page.evaluate(INTERRUPT)
     expect(page.get_by_test_id("status")).to_contain_text("Stopped")
     expect(page.get_by_test_id("strategy-here")).to_be_checked()
