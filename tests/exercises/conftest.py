@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -39,6 +40,7 @@ def diagnose() -> Diagnose:
         config = Config()
         config.HistoryManager.enabled = False
         shell = InteractiveShell(config=config)
+        atexit.unregister(shell.atexit_operations)  # slow, and there are many
         for source in (*(text for _, text in asked.setup), *sources):
             shell.run_cell(source, store_history=False).raise_error()
         (test,) = (each for each in asked.tests if each.grade_id == grade_id)
