@@ -161,6 +161,7 @@ READING_ORDER = (
     "mugraph.witness",
     "mugraph.both",
     "mugraph.verify",
+    "mugraph.verdicts",
     "mugraph.mutations",
     "mugraph.mutate",
     "mugraph.refusals",

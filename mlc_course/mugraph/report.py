@@ -11,6 +11,7 @@ from mlc_course.mugraph import published, workloads
 from mlc_course.mugraph.json_form import from_json
 from mlc_course.mugraph.kernel import KernelGraph
 from mlc_course.mugraph.text import parse
+from mlc_course.mugraph.verdicts import plain_verdict
 from mlc_course.mugraph.verify import Verdict, verify
 
 EQUAL, DIFFERENT, UNDECIDED = 0, 1, 2
@@ -65,11 +66,7 @@ def compare(left: str, right: str, *, error: float, extent: int, full: bool, as_
 def _plain(verdict: Verdict) -> dict[str, Any]:
     example = verdict.counterexample
     return {
-        "equal": verdict.equal,
-        "error_bound": verdict.error_bound,
-        "trials": verdict.trials,
-        "outputs": list(verdict.outputs),
-        "sizes": [dict(each) for each in verdict.sizes],
+        **plain_verdict(verdict),
         "counterexample": None
         if example is None
         else {

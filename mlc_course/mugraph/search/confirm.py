@@ -9,9 +9,10 @@ from typing import Any
 
 from mlc_course.errors import Undecided
 from mlc_course.mugraph.cost import Cost, cost
-from mlc_course.mugraph.search.task import Outcome, Task, plain_verdict
+from mlc_course.mugraph.search.task import Outcome, Task
 from mlc_course.mugraph.search.work import Call, Job
 from mlc_course.mugraph.text import parse
+from mlc_course.mugraph.verdicts import plain_verdict
 from mlc_course.mugraph.verify import verify
 
 REFUTED, CANNOT_TELL = "refuted by the verifier", "the verifier cannot tell"

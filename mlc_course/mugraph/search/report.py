@@ -23,9 +23,9 @@ from mlc_course.mugraph.report import graph as read
 from mlc_course.mugraph.search.events import Ended, Event, Found, Pruned, Started, Tried
 from mlc_course.mugraph.search.store import Store, default_folder
 from mlc_course.mugraph.search.superoptimize import superoptimize
-from mlc_course.mugraph.search.task import plain_verdict
 from mlc_course.mugraph.target import Target
 from mlc_course.mugraph.target import target as target_named
+from mlc_course.mugraph.verdicts import plain_verdict
 from mlc_course.workers import executor_for
 
 FOUND, NOTHING, INTERRUPTED = 0, 1, 130

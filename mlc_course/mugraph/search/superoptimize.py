@@ -22,10 +22,11 @@ from mlc_course.mugraph.search.events import Ended, Event, Found, Pruned, Starte
 from mlc_course.mugraph.search.grow import OUT_OF_TIME
 from mlc_course.mugraph.search.nest import Problem
 from mlc_course.mugraph.search.segments import Plan, Segment, inside, joined, plans
-from mlc_course.mugraph.search.task import Outcome, Task, explore, read_verdict
+from mlc_course.mugraph.search.task import Outcome, Task, explore
 from mlc_course.mugraph.search.work import Job, results
 from mlc_course.mugraph.target import A100, Target
 from mlc_course.mugraph.text import parse
+from mlc_course.mugraph.verdicts import read_verdict
 
 KEEP = 2  # graphs of each nest
 

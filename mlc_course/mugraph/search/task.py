@@ -22,7 +22,6 @@ from mlc_course.mugraph.search.structure import Structure
 from mlc_course.mugraph.search.ways import derivations, weigher
 from mlc_course.mugraph.target import Target
 from mlc_course.mugraph.text import parse
-from mlc_course.mugraph.verify import Verdict
 
 EXPANDED = Limits(values=1500, tried=9_000)  # where sums are multiplied out
 WHOLE = Limits(values=2000, tried=60_000)
@@ -181,30 +180,6 @@ def _by_cost(candidate: tuple[str, tuple[Ranked, Structure]]) -> tuple[float, st
     text, (best, _) = candidate
     assert best.cost is not None
     return float(best.cost.total), text
-
-
-def plain_verdict(verdict: Verdict) -> dict[str, Any]:
-    """What a file keeps of a verdict."""
-    return {
-        "equal": verdict.equal,
-        "error_bound": verdict.error_bound,
-        "trials": verdict.trials,
-        "outputs": list(verdict.outputs),
-        "sizes": [dict(each) for each in verdict.sizes],
-    }
-
-
-def read_verdict(plain: dict[str, Any]) -> Verdict:
-    """The reverse; the plan of the tests is not kept."""
-    return Verdict(
-        plain["equal"],
-        plain["error_bound"],
-        plain["trials"],
-        None,
-        tuple(plain["outputs"]),
-        tuple(plain["sizes"]),
-        None,
-    )
 
 
 def _labels(problem: Problem) -> Sequence[tuple[str, ...]]:
