@@ -6,12 +6,15 @@ PYTHON := $(shell command -v python3)
 endif
 BIN := .venv/bin
 OUT := out
+WORKERS := 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+MINUTES := 20
 # nbgrader calls other programs of .venv by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test lint exercises grade-demo ladder tune doctor bench gpu clean
+.PHONY: help setup lab test quick test-long test-all lint docs exercises grade-demo ladder tune doctor bench gpu clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
@@ -34,8 +37,17 @@ $(BIN)/python:
 lab: setup ## open the lessons in JupyterLab, or print the address
 	@$(BIN)/mlc-course lab
 
-test: lint ## everything: lint, types, unit tests, notebooks, browser
-	$(BIN)/python -m pytest
+test: lint ## every kind of test: lint, types, unit tests, notebooks, browser; 15 minutes
+	$(PYTEST)
+
+quick: setup ## the tests that answer soonest; three minutes
+	$(PYTEST) -m 'not slow and not notebook and not browser'
+
+test-long: setup ## what draws its cases, with fresh seeds, for MINUTES=20; prints how many it tried
+	$(PYTEST) --minutes $(MINUTES)
+
+test-all: lint ## every count whole, as recorded in benchmarks/results/test_all.json
+	$(PYTEST) --full --record benchmarks/results/test_all.json
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check
@@ -48,8 +60,11 @@ grade-demo: setup ## grade the honest and the cheating submissions of the tests,
 	@$(BIN)/mlc-course grade $(OUT)/grade-demo/class --solutions tests/corpus/solutions \
 	  --out $(OUT)/grade-demo/marks.csv
 
+docs: setup ## fill the sample output in README.md and docs/ from real runs and recorded results
+	@$(BIN)/python docs/samples.py
+
 exercises: setup ## generate exercises/ from solutions/, and tell the gradebook what is graded
-	@$(BIN)/python -m mlc_course.grading.release
+	@$(BIN)/python -m mlc_course.grading.course.exercise_release
 
 ladder: setup ## climb the CPU ladder; JSON and a picture in out/
 	@mkdir -p $(OUT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlc_course.tensor_program import record
+from mlc_course.tensor_program.ladders import record
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,17 @@ class Target:
         return f"{self.what}: {self.measured:.3f}, wanted {self.wanted:.2f}: {verdict}"
 
 
-def command_line(description: str) -> argparse.ArgumentParser:
-    """The options that every benchmark takes."""
-    parser = argparse.ArgumentParser(description=description)
+def command_line(module: str | None, keep: str = "") -> argparse.ArgumentParser:
+    """The options that every benchmark takes, described by the first line of its docstring.
+
+    ``keep`` is what a benchmark keeps for the lessons with ``--recordings``, if it does.
+    """
+    parser = argparse.ArgumentParser(description=(module or "").partition("\n")[0])
     parser.add_argument("--json", type=Path, metavar="FILE", help="write machine, date, figures")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures")
     parser.add_argument("--check", action="store_true", help="status 1 when a number falls short")
+    if keep:
+        parser.add_argument("--recordings", type=Path, metavar="DIR", help=f"keep {keep}")
     return parser
 
 

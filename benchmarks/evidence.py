@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from common import Target, command_line, finish
 from tqdm import tqdm
 
-from mlc_course.mugraph.draw.evidence import evidence_svg
-from mlc_course.mugraph.evidence import Evidence, accepted
-from mlc_course.mugraph.near_misses import NEAR_MISSES, Pair
-from mlc_course.mugraph.tiny_primes import LOWEST
-from mlc_course.tensor_program import record
+from mlc_course.lessons.lesson_17_finite_field_verification import (
+    LOWEST,
+    Evidence,
+    accepted,
+    evidence_svg,
+)
+from mlc_course.mugraph.mutants import NEAR_MISSES, Pair
+from mlc_course.tensor_program.ladders import record
 
 WRONG = 1e-6  # a bound that is true is exceeded by so much less often than this
 
@@ -32,9 +34,8 @@ def counted(pair: Pair, tests: int, bar: Any) -> tuple[dict[str, Any], list[Evid
 
 
 def main() -> int:
-    parser = command_line(__doc__ or "")
+    parser = command_line(__doc__, "it for lesson 17")
     parser.add_argument("--tests", type=int, default=100_000, help="of each pair at each prime")
-    parser.add_argument("--recordings", type=Path, metavar="DIR", help="keep it for lesson 14")
     arguments = parser.parse_args()
     panels, every = [], list[Evidence]()
     with tqdm(total=len(NEAR_MISSES) * len(LOWEST), unit="point") as bar:

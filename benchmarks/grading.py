@@ -8,7 +8,6 @@ The costs of one submission are measured apart, before, with nothing beside them
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import statistics
@@ -22,18 +21,26 @@ from typing import Any
 from common import Target, command_line, finish
 from matplotlib.figure import Figure
 
-from mlc_course.grading.batch import Settings, grade_all, prepare, race_all
-from mlc_course.grading.exam import Exam, grading_of, read_exam
-from mlc_course.grading.grade import grade, run_races
-from mlc_course.grading.release import release
-from mlc_course.grading.sandbox import Child, chosen
-from mlc_course.grading.store import Store
-from mlc_course.grading.submission import Submission
+from mlc_course.grading.course import (
+    Exam,
+    Settings,
+    Store,
+    Submission,
+    grade,
+    grade_all,
+    grading_of,
+    prepare,
+    race_all,
+    read_exam,
+    release,
+    run_races,
+)
+from mlc_course.grading.process import Child, chosen
 from mlc_course.machine import usable_cores
-from mlc_course.workers import executor_for
+from mlc_course.parallel import executor_for
 
 ROOT = Path(__file__).parents[1]
-ASSIGNMENT = "09_packing_and_the_micro_kernel"
+ASSIGNMENT = "11_packing_and_the_micro_kernel"
 MINUTES = 30.0
 KINDS = ["solved"] * 12 + ["lacking"] * 4 + ["empty"] * 3 + ["hanging"]
 
@@ -78,7 +85,7 @@ def costs(exam: Exam, solved: bytes, empty: bytes, settings: Settings) -> dict[s
     sandbox, limits = chosen(settings.sandbox), settings.limits
 
     def start(module: str) -> None:
-        with Child(f"mlc_course.grading.{module}", limits, sandbox) as child:
+        with Child(f"mlc_course.grading.process.{module}", limits, sandbox) as child:
             child.ask(b"{}" if module == "student_process" else b"\x80\x04N.")
 
     def graded(notebook: bytes) -> Any:
@@ -95,14 +102,10 @@ def costs(exam: Exam, solved: bytes, empty: bytes, settings: Settings) -> dict[s
     }
 
 
-def parse() -> argparse.Namespace:
-    parser = command_line(__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=300, help="submissions (default 300)")
-    return parser.parse_args()
-
-
 def main() -> int:
-    arguments = parse()
+    parser = command_line(__doc__)
+    parser.add_argument("--count", type=int, default=300, help="submissions (default 300)")
+    arguments = parser.parse_args()
     path = ROOT / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
     exam = read_exam(path)
     with tempfile.TemporaryDirectory() as folder:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from common import Target, command_line, finish
 
 from mlc_course.machine import usable_cores
-from mlc_course.tensor_program import record, table
-from mlc_course.tensor_program.draw.ladder import save_plot
-from mlc_course.tensor_program.ladder import Rung, climb
-from mlc_course.tensor_program.ladders import ladder
-from mlc_course.tensor_program.memory import roofline
-from mlc_course.tensor_program.memory.roofs import higher, measure_roofs
-from mlc_course.tensor_program.problems.workloads import make_workload
+from mlc_course.tensor_program.ladders import Rung, climb, ladder, record, roofline
+from mlc_course.tensor_program.memory import higher, measure_roofs
+from mlc_course.tensor_program.plots import save_plot
+from mlc_course.tensor_program.problems import make_workload
 
 INDIVISIBLE = (1000, 1999, 1001, 3001)
 
@@ -47,10 +43,10 @@ def run(which: Climb, budget_s: float) -> record.Record:
     rungs: tuple[Rung, ...] = ladder(which.name)
     climbed = []
     start = record.ladder_record(workload, [], roofs, threads=which.threads)
-    print(f"\n{table.title(start)}\n{table.HEAD}", flush=True)
+    print(f"\n{record.title(start)}\n{record.HEAD}", flush=True)
     for done in climb(workload, rungs, threads=which.threads, budget_s=budget_s):
         climbed.append(done)
-        print(table.row(record.rung_record(workload, done, roofs)), flush=True)
+        print(record.row(record.rung_record(workload, done, roofs)), flush=True)
     roofs = higher(roofs, measure_roofs(which.threads))
     return record.ladder_record(workload, climbed, roofs, threads=which.threads)
 
@@ -61,9 +57,8 @@ def without_programs(taken: record.Record) -> record.Record:
 
 
 def main() -> int:
-    parser = command_line(__doc__ or "")
+    parser = command_line(__doc__, "records for lessons")
     parser.add_argument("--budget", type=float, default=6.0, help="seconds of measuring a rung")
-    parser.add_argument("--recordings", type=Path, metavar="DIR", help="keep records for lessons")
     arguments = parser.parse_args()
     taken = {which.title: run(which, arguments.budget) for which in CLIMBS}
     targets = [

@@ -1,4 +1,4 @@
-"""The map of tiles that lesson 05 shows before anything is measured on the reader's machine."""
+"""The map of tiles that lesson 06 shows before anything is measured on the reader's machine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from pathlib import Path
 from common import Target, command_line, finish
 from tqdm import tqdm
 
+from mlc_course.lessons.lesson_06_tiling import (
+    Facts,
+    Measured,
+    Tile,
+    best_for,
+    cells,
+    grid,
+    map_record,
+    measure,
+)
 from mlc_course.machine import describe
-from mlc_course.tensor_program import record
-from mlc_course.tensor_program.memory.cache import levels
-from mlc_course.tensor_program.memory.tile_map import Facts, Measured, cells, map_record, measure
-from mlc_course.tensor_program.memory.tiles import Tile, best_for, grid
+from mlc_course.tensor_program.ladders import record
+from mlc_course.tensor_program.memory import levels
 
 
 def typical(passes: list[Measured]) -> Measured:
@@ -22,13 +30,13 @@ def typical(passes: list[Measured]) -> Measured:
 
 def draw(taken: record.Record, path: Path) -> None:
     """The measured map, as SVG."""
-    from mlc_course.widgets.tile_map import TileMap
+    from mlc_course.lessons.lesson_06_tiling import TileMap
 
     path.write_text(TileMap(recording=taken).picture("measured"))
 
 
 def main() -> int:
-    parser = command_line(__doc__ or "")
+    parser = command_line(__doc__, "the map for lesson 06")
     parser.add_argument("--budget", type=float, default=0.5, help="seconds of measuring a tile")
     parser.add_argument(
         "--passes",
@@ -36,7 +44,6 @@ def main() -> int:
         default=1,
         help="over the map; of each tile the middle ratio counts",
     )
-    parser.add_argument("--recordings", type=Path, metavar="DIR", help="keep the map for lesson 05")
     arguments = parser.parse_args()
     caches = levels(describe())[:2]
     found: dict[Tile, list[Measured]] = {tile: [] for tile in grid()}

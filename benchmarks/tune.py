@@ -7,30 +7,38 @@ a neighbour that takes the core for a while does not move them.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
+import math
 import shutil
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 from common import Target, command_line, finish
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from mlc_course.commands import tune as report
+from mlc_course.drawing import NUMPY, STYLE, round_ticks
 from mlc_course.measure import limited_threads
-from mlc_course.tensor_program import record
-from mlc_course.tensor_program.problems.workloads import make_workload
-from mlc_course.tensor_program.search import report, tune
-from mlc_course.tensor_program.search.draw import save_search_plot
-from mlc_course.tensor_program.search.genome import genes
-from mlc_course.tensor_program.search.spaces import STRATEGIES
-from mlc_course.tensor_program.search.trial import measure
-from mlc_course.tensor_program.tvm_names import Schedule
+from mlc_course.tensor_program.ladders import record
+from mlc_course.tensor_program.problems import make_workload
+from mlc_course.tensor_program.search import STRATEGIES, genes, measure, tune
+from mlc_course.tensor_program.tir import Schedule
 
 NAME, THREADS = "matmul_exp_matmul", 1
 LIMIT_S = 60.0  # for one candidate; a busy machine may need seconds to start a child
 MINUTES = 15.0  # for one search, on two cores
+# Of Okabe and Ito's colours, those that are neither NumPy's nor the roof's.
+COLOURS = ("#56b4e9", "#cc79a7", "#0072b2", "#e69f00")
+
+Readings = Mapping[str, Sequence[float | None]]
 
 
 def beside_numpy(
@@ -121,10 +129,42 @@ def trials_of(folder: Path, readings: list[float | None]) -> list[dict[str, Any]
     return kept
 
 
+def search_figure(readings: Readings, numpy_s: float, foot: str) -> Figure:
+    """Milliseconds of each trial by strategy, in the order of the search; failed ones are left out.
+
+    ``numpy_s`` is NumPy's time in seconds; ``foot`` says machine and date.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(10, 5.8), layout="constrained")
+        axes = figure.subplots()
+        for (name, seconds), colour in zip(readings.items(), COLOURS, strict=False):
+            _search(axes, name, [1e3 * s if s is not None else math.nan for s in seconds], colour)
+        axes.axhline(1e3 * numpy_s, color=NUMPY, linewidth=3, label="NumPy")
+        axes.set(yscale="log", xlabel=f"trial\n\n{foot}", ylabel="time of one call, ms")
+        every = [1e3 * s for s in itertools.chain(*readings.values(), [numpy_s]) if s is not None]
+        round_ticks(axes.yaxis, min(every), max(every))
+        axes.set_title("Best schedule so far (line) and every trial (dots)", loc="left")
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    return figure
+
+
+def _search(axes: Axes, name: str, milliseconds: list[float], colour: str) -> None:
+    ran = [math.inf if math.isnan(each) else each for each in milliseconds]
+    best = list(itertools.accumulate(ran, min))
+    trials = range(1, len(best) + 1)
+    axes.plot(trials, milliseconds, "o", color=colour, alpha=0.5, markersize=6)
+    axes.step(trials, best, where="post", color=colour, linewidth=3, label=name)
+
+
+def save_search_plot(readings: Readings, numpy_s: float, foot: str, path: Path) -> None:
+    """Write the picture; the file's ending says the format."""
+    with mpl.rc_context(STYLE):
+        search_figure(readings, numpy_s, foot).savefig(path, dpi=120)
+
+
 def main() -> int:
-    parser = command_line(__doc__ or "")
+    parser = command_line(__doc__, "the trials of each")
     parser.add_argument("--trials", type=int, default=64, help="for each strategy")
-    parser.add_argument("--recordings", type=Path, metavar="DIR", help="keep the trials of each")
     arguments = parser.parse_args()
     taken: dict[str, record.Record] = {}
     with tempfile.TemporaryDirectory() as scratch:

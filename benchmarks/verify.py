@@ -22,10 +22,10 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
+from mlc_course.drawing import INK, NUMPY, OURS, ROOF, STYLE, UNDATED, WIDTH_IN
 from mlc_course.measure import limited_threads, quartiles
-from mlc_course.mugraph.mirage_file import read_mirage
-from mlc_course.mugraph.published import PROGRAM_OF, published
-from mlc_course.mugraph.refusals import (
+from mlc_course.mugraph.ir import parse, read_mirage
+from mlc_course.mugraph.mutants import (
     ACCEPTED,
     REFUSED,
     UNDECIDED,
@@ -37,21 +37,11 @@ from mlc_course.mugraph.refusals import (
     table,
     tally,
 )
-from mlc_course.mugraph.text import parse
+from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, published, workload
 from mlc_course.mugraph.verify import verify
-from mlc_course.mugraph.workloads import NAMES, workload
-from mlc_course.tensor_program.picture import (
-    INK,
-    NUMPY,
-    OURS,
-    ROOF,
-    STYLE,
-    UNDATED,
-    WIDTH_IN,
-    milliseconds,
-)
+from mlc_course.units import milliseconds
 
-SAVED = Path(__file__).parents[1] / "tests" / "mugraph" / "mirage_saved"
+SAVED = Path(__file__).parents[1] / "tests" / "mugraph" / "ir" / "mirage_saved"
 ERROR = 1e-9
 WANTED_S, MIRAGE_S = 0.1, 4.4
 OURS_BESIDES = {"online_softmax_attention", "attention_split_kv"}  # no benchmark of Mirage's
@@ -177,7 +167,7 @@ def _draw_mutants(axes: Any, counts: dict[str, dict[str, int]]) -> None:
 
 
 def main() -> int:
-    parser = command_line(__doc__ or "")
+    parser = command_line(__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="of verifying each graph")
     parser.add_argument("--mutants", type=int, default=2000, help="how many to judge")
     parser.add_argument("--seed", type=int, default=5, help="of the mutants")

@@ -6,6 +6,9 @@ says what it knows; the border adds the place with ``add_note``. Nothing branche
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from difflib import get_close_matches
+
 
 class CourseError(Exception):
     """Base of all errors that ``mlc_course`` raises on purpose.
@@ -83,3 +86,22 @@ class UsageError(CourseError):
 
 class MachineError(CourseError):
     """This machine or its installation lacks something that is needed."""
+
+
+def check_known(
+    what: str, name: object, known: Collection[object], error: type[CourseError] = UsageError
+) -> None:
+    """Raise an error unless ``name`` is one of ``known``; its hint is the most similar of them.
+
+    ``what`` is the message up to the name, such as ``no workload``.
+    """
+    if name in known:
+        return
+    texts = list(map(str, known))
+    similar = get_close_matches(str(name), texts, n=1)
+    raise error(
+        f"{what} {name!r}",
+        expected=" | ".join(texts) or "none",
+        got=name,
+        hint=f"did you mean {similar[0]}?" if similar else None,
+    )

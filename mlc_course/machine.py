@@ -1,7 +1,6 @@
-"""What this machine is: cores, vector registers, caches, memory, as the operating system tells it.
+"""The hardware of this machine: cores, vector registers, caches, memory, as the system reports it.
 
-What the machine can *do* (its peak FLOP/s and bandwidth) is not told but measured: see
-``tensor_program.memory.roofs``.
+Its peak FLOP/s and bandwidth are measured instead: see ``tensor_program.memory.roofs``.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ VECTOR_REGISTERS = {"AVX-512": (512, 32), "AVX2": (256, 16), "NEON": (128, 32), 
 
 @dataclass(frozen=True)
 class Machine:
-    """Sizes are in bytes; they and the ways of a set are 0 where the system does not tell."""
+    """A machine's hardware; sizes are in bytes, and what the system does not tell is 0."""
 
     cpu: str
     system: str
@@ -42,7 +41,7 @@ class Machine:
 
     @property
     def lanes(self) -> int:
-        """How many float32 one vector register holds."""
+        """Number of float32 in one vector register."""
         return self.vector_bits // FLOAT32_BITS
 
     def to_dict(self) -> dict[str, object]:
@@ -136,14 +135,14 @@ def _caches_linux(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
 
 
 def _ways(index: Path) -> int:
-    """How many lines a set holds; 0 where the kernel does not say."""
+    """Number of lines in a set; 0 where the kernel does not say."""
     path = index / "ways_of_associativity"
     text = path.read_text().strip() if path.exists() else ""
     return int(text) if text.isdecimal() else 0
 
 
 def _bytes(text: str) -> int:
-    """``'32K'`` -> 32768. Raises ``ValueError`` when it is no size."""
+    """``'32K'`` -> 32768. Raises ``ValueError`` when it is not a size."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     return int(text[:-1]) * units[text[-1]] if text[-1:] in units else int(text)
 

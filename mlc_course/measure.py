@@ -1,7 +1,7 @@
-"""Honest timing: candidates and their baseline take turns in one process.
+"""Timing of candidates and their baseline, which take turns in one process.
 
-A neighbour on the same machine can double every time from one minute to the next, so a time taken
-now and one taken a minute ago cannot be compared. Here each round calls the baseline and then every
+A neighbour on the same machine can double every time from one minute to the next, so times taken a
+minute apart cannot be compared. Here each round calls the baseline and then every
 candidate, and the figure that counts is the *paired ratio*: baseline time / candidate time within
 the same round, as a median with its interquartile range.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from threadpoolctl import threadpool_limits
@@ -59,7 +59,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One candidate beside the baseline, reading by reading."""
+    """Readings of one candidate and of the baseline, taken in turn."""
 
     timing: Timing
     baseline: Timing
@@ -107,20 +107,42 @@ def quartiles(values: tuple[float, ...]) -> tuple[float, float]:
     return first, third
 
 
+def ranks(values: Sequence[float]) -> list[float]:
+    """The rank of each value, 0 for the smallest; equal values share the mean of their ranks."""
+    return [
+        float(sum(v < each for v in values) + (sum(v == each for v in values) - 1) / 2)
+        for each in values
+    ]
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's rank correlation: 1 for the same order, -1 for the opposite order, 0 at random.
+
+    Raises ``UsageError`` for lists of different lengths, or whose values are all the same.
+    """
+    if len(first) != len(second) or min(len(set(first)), len(set(second))) < 2:
+        raise UsageError(
+            "rank_correlation: nothing to rank",
+            expected="two lists of the same length, with different values in each",
+            got=f"{len(first)} and {len(second)} values",
+        )
+    return statistics.correlation(ranks(first), ranks(second))
+
+
 @contextlib.contextmanager
 def limited_threads(threads: int) -> Iterator[None]:
-    """NumPy's BLAS and TVM's thread pool both on this many threads, inside the ``with``.
+    """Limit NumPy's BLAS and TVM's thread pool to this many threads inside the ``with``.
 
-    Afterwards both have what they had: BLAS its own number, TVM all cores.
+    Afterwards BLAS has its own number again, and TVM all cores.
     """
-    from mlc_course.tensor_program import tvm_names
+    from mlc_course.tensor_program.tir import tvm
 
-    tvm_names.use_threads(threads)
+    tvm.use_threads(threads)
     try:
         with threadpool_limits(threads):
             yield
     finally:
-        tvm_names.use_threads(usable_cores())
+        tvm.use_threads(usable_cores())
 
 
 def compare(
@@ -175,6 +197,15 @@ def compare(
     }
 
 
+def readings(
+    call: Call, count: int, *, warm_ups: int = 1, clock: Clock = time.perf_counter
+) -> list[float]:
+    """Seconds of each of ``count`` calls, after ``warm_ups`` that are not timed."""
+    for _ in range(warm_ups):
+        call()
+    return [_time(call, clock, time.sleep, 0.0) for _ in range(count)]
+
+
 def _time(call: Call, clock: Clock, sleep: Callable[[float], object], settle: float) -> float:
     if settle:
         sleep(settle)
@@ -205,7 +236,7 @@ def _done(
 
 @dataclass(frozen=True)
 class Noise:
-    """How much one fixed piece of arithmetic varies in time on this machine right now."""
+    """How much the time of one fixed piece of arithmetic varies on this machine now."""
 
     timing: Timing
 
@@ -223,10 +254,10 @@ def noise(seconds: float = 0.5, *, clock: Clock = time.perf_counter) -> Noise:
     import numpy as np
 
     operand = np.random.default_rng(0).standard_normal((256, 256), dtype=np.float32)
-    readings: list[float] = []
+    taken: list[float] = []
     with threadpool_limits(1):
         operand @ operand
         start = clock()
-        while len(readings) < 10 or clock() - start < seconds:
-            readings.append(_time(lambda: operand @ operand, clock, time.sleep, 0.0))
-    return Noise(Timing("256 x 256 matmul", tuple(readings)))
+        while len(taken) < 10 or clock() - start < seconds:
+            taken.append(_time(lambda: operand @ operand, clock, time.sleep, 0.0))
+    return Noise(Timing("256 x 256 matmul", tuple(taken)))

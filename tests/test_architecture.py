@@ -1,409 +1,287 @@
-"""Imports inside ``mlc_course`` point one way, and modules stay short enough to read in one go."""
+"""Rooms import each other one way, and through their faces."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "mlc_course"
+ROOT = Path(__file__).parent.parent
 
-# Every module, in the order in which to read them. A module imports only what stands above it.
-# A pattern stands for modules that do not import each other; a name wins over a pattern.
-# "" is mlc_course/__init__.py, and a package's name is its __init__.py.
-READING_ORDER = (
-    "",
-    "errors",
-    "background",
-    "workers",
-    "machine",
-    "neighbours",
-    "tensor_program",
-    "tensor_program.tvm_names",
-    "measure",
-    "tensor_program.problems",
-    "tensor_program.problems.workload",
-    "tensor_program.graphs",
-    "tensor_program.graphs.relax_names",
-    "tensor_program.problems.expressions",
-    "tensor_program.problems.pointwise",
-    "tensor_program.problems.workloads",
-    "tensor_program.problems.loads",
-    "tensor_program.problems.row_sums",
-    "tensor_program.model",
-    "tensor_program.model.network",
-    "tensor_program.names",
-    "tensor_program.step",
-    "tensor_program.steps",
-    "tensor_program.staging",
-    "tensor_program.memory",
-    "tensor_program.memory.roofs",
-    "tensor_program.vector_math",
-    "tensor_program.problems.streams",
-    "tensor_program.reading",
-    "tensor_program.reading.walk",
-    "tensor_program.reading.outline",
-    "tensor_program.reading.accesses",
-    "tensor_program.admission",
-    "tensor_program.admission.integers",
-    "tensor_program.admission.scalar_types",
-    "tensor_program.admission.bounds",
-    "tensor_program.admission.admit",
-    "tensor_program.legality.verdicts",
-    "tensor_program.legality.forms",
-    "tensor_program.legality.instances",
-    "tensor_program.legality.runs",
-    "tensor_program.legality.matching",
-    "tensor_program.legality",
-    "tensor_program.legality.unchecked",
-    "tensor_program.problems.small_programs",
-    "tensor_program.blocks",
-    "tensor_program.blocks.inspection",
-    "tensor_program.blocks.remarks",
-    "tensor_program.blocks.freedom",
-    "tensor_program.blocks.judges",
-    "tensor_program.once",
-    "tensor_program.orders",
-    "tensor_program.visits",
-    "tensor_program.reading.addresses",
-    "tensor_program.threads",
-    "tensor_program.threads.tasks",
-    "tensor_program.threads.shared_lines",
-    "tensor_program.threads.task_clock",
-    "tensor_program.memory.cache",
-    "tensor_program.memory.probes",
-    "tensor_program.memory.address_stream",
-    "tensor_program.memory.reuse",
-    "tensor_program.memory.theatre",
-    "tensor_program.memory.ledger",
-    "tensor_program.memory.traffic",
-    "tensor_program.memory.tiles",
-    "tensor_program.work",
-    "tensor_program.staged",
-    "tensor_program.staged_problems",
-    "tensor_program.assembly",
-    "tensor_program.chains",
-    "tensor_program.model.numpy_forms",
-    "tensor_program.model.loop_forms",
-    "tensor_program.model.tensor_functions",
-    "tensor_program.stage",
-    "tensor_program.graphs.graph",
-    "tensor_program.graphs.graph_reader",
-    "tensor_program.graphs.fusion",
-    "tensor_program.graphs.partition",
-    "tensor_program.graphs.layers",
-    "tensor_program.trace",
-    "tensor_program.ladder",
-    "tensor_program.record",
-    "tensor_program.model.alone",
-    "tensor_program.model.alone.*",
-    "tensor_program.model.deployment",
-    "tensor_program.memory.roofline",
-    "tensor_program.ladders.gebp",
-    "tensor_program.ladders.*",
-    "tensor_program.ladders",
-    "tensor_program.picture",
-    "tensor_program.contest",
-    "tensor_program.graphs.graph_race",
-    "tensor_program.threads.scaling",
-    "tensor_program.memory.tile_map",
-    "tensor_program.vector_targets",
-    "tensor_program.vector_forms",
-    "tensor_program.draw",
-    "tensor_program.draw.side_by_side",
-    "tensor_program.draw.*",
-    "tensor_program.graphs.passes",
-    "tensor_program.table",
-    "tensor_program.report",
-    "tensor_program.search",
-    "tensor_program.search.spaces",
-    "tensor_program.search.genome",
-    "tensor_program.search.live",
-    "tensor_program.search.cost",
-    "tensor_program.search.trial",
-    "tensor_program.search.tune",
-    "tensor_program.search.recorded",
-    "tensor_program.search.report",
-    "tensor_program.search.draw",
-    "tensor_program.search.draw_scope",
-    "tensor_program.search.exo_kernel",
-    "tensor_program.search.exo_schedule",
-    "mugraph",
-    "mugraph.constants",
-    "mugraph.arithmetic",
-    "mugraph.shapes",
-    "mugraph.ops",
-    "mugraph.ir",
-    "mugraph.attributes",
-    "mugraph.check",
-    "mugraph.write",
-    "mugraph.kernel",
-    "mugraph.value",
-    "mugraph.build",
-    "mugraph.text",
-    "mugraph.floats",
-    "mugraph.interpret",
-    "mugraph.json_form",
-    "mugraph.mirage_operators",
-    "mugraph.mirage_file",
-    "mugraph.workloads",
-    "mugraph.published",
-    "mugraph.examples",
-    "mugraph.primes",
-    "mugraph.field",
-    "mugraph.growth",
-    "mugraph.bounds",
-    "mugraph.error",
-    "mugraph.shrink",
-    "mugraph.witness",
-    "mugraph.both",
-    "mugraph.verify",
-    "mugraph.verdicts",
-    "mugraph.mutations",
-    "mugraph.mutate",
-    "mugraph.refusals",
-    "mugraph.report",
-    "mugraph.traffic",
-    "mugraph.target",
-    "mugraph.cost",
-    "mugraph.search",
-    "mugraph.search.expr",
-    "mugraph.search.abstract",
-    "mugraph.search.labels",
-    "mugraph.search.prune",
-    "mugraph.search.rules",
-    "mugraph.search.iterated",
-    "mugraph.search.values",
-    "mugraph.search.names",
-    "mugraph.search.segments",
-    "mugraph.search.bank",
-    "mugraph.search.grow",
-    "mugraph.search.nest",
-    "mugraph.search.terms",
-    "mugraph.search.part",
-    "mugraph.search.candidates",
-    "mugraph.search.levels",
-    "mugraph.search.tree",
-    "mugraph.search.opened",
-    "mugraph.search.audit",
-    "mugraph.search.ways",
-    "mugraph.search.structure",
-    "mugraph.search.threads",
-    "mugraph.search.read_off",
-    "mugraph.search.instances",
-    "mugraph.search.rank",
-    "mugraph.search.task",
-    "mugraph.search.work",
-    "mugraph.search.confirm",
-    "mugraph.search.events",
-    "mugraph.search.store",
-    "mugraph.search.admission",
-    "mugraph.search.superoptimize",
-    "mugraph.search.report",
-    "mugraph.difference",
-    "mugraph.tiny_primes",
-    "mugraph.evidence",
-    "mugraph.near_misses",
-    "mugraph.meter",
-    "mugraph.fixed_field",
-    "mugraph.formula",
-    "mugraph.tiles",
-    "mugraph.draw.svg",
-    "mugraph.draw.agreement",
-    "mugraph.draw.axes",
-    "mugraph.draw.choices",
-    "mugraph.draw.evidence",
-    "mugraph.draw.zeros",
-    "mugraph.draw.tower",
-    "mugraph.draw.meter",
-    "mugraph.draw.layout",
-    "mugraph.draw.nodes",
-    "mugraph.draw.labels",
-    "mugraph.draw.scenes",
-    "mugraph.draw.graph",
-    "mugraph.draw.panels",
-    "mugraph.draw.tiles",
-    "mugraph.draw.grid",
-    "mugraph.draw.search_tree",
-    "mugraph.draw.search_growth",
-    "mugraph.draw",
-    "grading",
-    "grading.values",
-    "grading.finding",
-    "grading.answers",
-    "grading.bench",
-    "grading.examined",
-    "grading.correctness",
-    "grading.counted",
-    "grading.mugraph_text",
-    "grading.mugraphs",
-    "grading.prediction",
-    "grading.pruning",
-    "grading.ratio",
-    "grading.problems",
-    "grading.check",
-    "exercise",
-    "grading.child",
-    "grading.sandbox",
-    "grading.student_process",
-    "grading.bench_process",
-    "grading.remote",
-    "grading.exam",
-    "grading.submission",
-    "grading.grade",
-    "grading.store",
-    "grading.feedback",
-    "grading.batch",
-    "grading.release",
-    "grading.gradebook",
-    "grading.report",
-    "widgets",
-    "widgets.page",
-    "widgets.pace",
-    "widgets.*",
-    "installation",
-    "doctor",
-    "lab",
-    "cli",
+# Every room in the order in which to read them: a room imports only from those above it. A room is
+# a folder with the modules in it, or one module that stands by itself.
+ROOMS = (
+    "mlc_course",
+    "mlc_course.errors",
+    "mlc_course.units",
+    "mlc_course.machine",
+    "mlc_course.parallel",
+    "mlc_course.drawing",
+    "mlc_course.tensor_program",
+    "mlc_course.tensor_program.tir",
+    "mlc_course.measure",
+    "mlc_course.tensor_program.problems",
+    "mlc_course.tensor_program.schedule",
+    "mlc_course.tensor_program.legality",
+    "mlc_course.tensor_program.memory",
+    "mlc_course.tensor_program.ladders",
+    "mlc_course.tensor_program.plots",
+    "mlc_course.tensor_program.processor",
+    "mlc_course.tensor_program.networks",
+    "mlc_course.tensor_program.search",
+    "mlc_course.mugraph",
+    "mlc_course.mugraph.ir",
+    "mlc_course.mugraph.programs",
+    "mlc_course.mugraph.cost",
+    "mlc_course.mugraph.verify",
+    "mlc_course.mugraph.mutants",
+    "mlc_course.mugraph.expressions",
+    "mlc_course.mugraph.search",
+    "mlc_course.mugraph.enumeration",
+    "mlc_course.mugraph.picture",
+    "mlc_course.grading",
+    "mlc_course.grading.admission",
+    "mlc_course.grading.process",
+    "mlc_course.grading.checks",
+    "mlc_course.grading.course",
+    "mlc_course.exercise",
+    "mlc_course.lessons",
+    "mlc_course.lessons.kit",
+    "mlc_course.lessons.lesson_*",  # none imports another
+    "mlc_course.commands",
 )
-
-# Module -> why it may have more lines than LONGEST.
-LONG_MODULES: dict[str, str] = {}
-LONGEST = 300
+LESSON = re.compile(r"mlc_course\.lessons\.lesson_\w+")
+FACE_LINES = range(1, 11)  # of a face's docstring
 
 
-def modules(package: Path) -> dict[str, Path]:
-    """The files of a package by module name without the package's own: ``tensor_program.steps``."""
-    found = {}
-    for path in sorted(package.rglob("*.py")):
-        parts = path.relative_to(package).with_suffix("").parts
-        found[".".join(part for part in parts if part != "__init__")] = path
-    return found
+def module_of(path: Path, root: Path = ROOT) -> str:
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def rank(module: str, order: Sequence[str]) -> int | None:
-    """The place of ``module`` in the reading order, or None."""
-    if module in order:
-        return order.index(module)
-    matches = (place for place, entry in enumerate(order) if fnmatchcase(module, entry))
-    return next(matches, None)
+def sources(root: Path = ROOT) -> dict[str, str]:
+    """The text of every module of the package, by the module's name."""
+    paths = sorted((root / "mlc_course").rglob("*.py"))
+    return {module_of(path, root): path.read_text(encoding="utf-8") for path in paths}
 
 
-def imports(module: str, package: Path, files: Mapping[str, Path]) -> Iterator[tuple[int, str]]:
-    """(line, imported module) for every import of the package by itself, wherever it stands."""
-    root = package.name
-    path = files[module]
-    own_package = [root, *path.relative_to(package).parent.parts]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            above = own_package[: len(own_package) + 1 - node.level] if node.level else []
-            base = ".".join([*above, *filter(None, [node.module])])
-            names = [f"{base}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            if name == root or name.startswith(f"{root}."):
-                yield node.lineno, _module_of(name.removeprefix(root).lstrip("."), files)
+def imports(source: str) -> Iterator[tuple[str, str]]:
+    """Each module that is named after ``from``, or ``import``, with each name taken from it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from ((str(node.module), alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
 
 
-def _module_of(name: str, files: Mapping[str, Path]) -> str:
-    """``errors.CourseError`` -> ``errors``: the longest part of a dotted name that is a module."""
-    while name and name not in files:
-        name = name.rpartition(".")[0]
-    return name
+def target(module: str, name: str, modules: Iterable[str]) -> str:
+    """The module that an import loads: ``from a import b`` may mean ``a.b``."""
+    return f"{module}.{name}" if f"{module}.{name}" in set(modules) else module
 
 
-def faults(
-    package: Path, order: Sequence[str], long_modules: Mapping[str, str], longest: int = LONGEST
-) -> Iterator[str]:
-    """What breaks the rules in ``package``, one sentence each."""
-    files = modules(package)
-    ranks = {module: rank(module, order) for module in files}
-    for module, path in files.items():
-        place = path.relative_to(package.parent)
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        if lines > longest and module not in long_modules:
-            yield f"{place}: {lines} lines are more than {longest}, and LONG_MODULES has no reason"
-        own = ranks[module]
-        if own is None:
-            yield f"{place}: not in READING_ORDER"
-            continue
-        for line, imported in imports(module, package, files):
-            other = ranks[imported]
-            if other is not None and other >= own:
-                yield f"{place}:{line}: imports {imported}, which does not stand above {module}"
-    for entry in order:
-        if not any(fnmatchcase(module, entry) for module in files):
-            yield f"READING_ORDER: {entry} is no module"
-    for module in long_modules.keys() - files.keys():
-        yield f"LONG_MODULES: {module} is no module"
+def room_of(module: str, rooms: Sequence[str] = ROOMS) -> str:
+    """The longest room that the module is in; a lesson is a room of its own."""
+    if lesson := LESSON.match(module):
+        return lesson[0]
+    held = [room for room in rooms if module == room or module.startswith(f"{room}.")]
+    return max(held, key=len)
 
 
-def test_imports_point_one_way_and_modules_stay_short() -> None:
-    found = list(faults(PACKAGE, READING_ORDER, LONG_MODULES))
-    assert not found, "\n".join(found)
+def place(room: str, rooms: Sequence[str] = ROOMS) -> int:
+    return rooms.index("mlc_course.lessons.lesson_*" if LESSON.match(room) else room)
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
-    """A package of three modules that keeps the rules with ``ORDER``."""
-    texts = {
-        "house/__init__.py": "",
-        "house/ground.py": "import os\n",
-        "house/part/__init__.py": "",
-        "house/part/wall.py": "from ..ground import stone\n",
-        "house/roof.py": "import house.part.wall\nfrom house import ground\n",
+def faults(modules: Mapping[str, str], rooms: Sequence[str] = ROOMS) -> Iterator[str]:
+    """Imports that go up the list, sideways between lessons, or past a face; one sentence each."""
+    for module, source in modules.items():
+        own = room_of(module, rooms)
+        for named, name in imports(source):
+            if named.split(".")[0] != "mlc_course":
+                continue
+            found = target(named, name, modules)
+            other = room_of(found, rooms)
+            if other == own:
+                continue
+            if place(other, rooms) >= place(own, rooms):
+                yield f"{module} imports {found}, which is not above it"
+            if named != other and not (named == other.rpartition(".")[0] and found == other):
+                yield f"{module} imports {named}: not the face of {other}"
+
+
+def circles(modules: Mapping[str, str]) -> list[str]:
+    """Modules of one room that import each other in a circle, each named once."""
+    graph = {
+        module: {
+            found
+            for named, name in imports(source)
+            if (found := target(named, name, modules)) in modules
+            and found != module
+            and not module.startswith(f"{found}.")  # a room's face imports its modules
+            and not found.startswith(f"{module}.")
+        }
+        for module, source in modules.items()
     }
-    for name, text in texts.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return tmp_path / "house"
+    found, done = set(), set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        if module in path:
+            found.add(" -> ".join((*path[path.index(module) :], module)))
+        elif module not in done:
+            for other in sorted(graph[module]):
+                visit(other, (*path, module))
+            done.add(module)
+
+    for module in sorted(graph):
+        visit(module, ())
+    return sorted(found)
 
 
-ORDER = ("", "ground", "part", "part.*", "roof")
+def test_rooms_import_down_the_list_and_through_faces() -> None:
+    assert not list(faults(sources()))
 
 
-def test_a_package_that_keeps_the_rules_is_accepted(package: Path) -> None:
-    assert list(faults(package, ORDER, {})) == []
+def test_no_room_is_a_circle() -> None:
+    assert not circles(sources())
+
+
+def test_the_list_has_every_room_and_no_other() -> None:
+    held = {room_of(module) for module in sources()}
+    named = {room for room in held if not LESSON.match(room)}
+    assert named == set(ROOMS) - {"mlc_course.lessons.lesson_*"}
+
+
+SMALL = {
+    "mlc_course": "",
+    "mlc_course.errors": "",
+    "mlc_course.drawing": "from mlc_course.drawing.svg import box",
+    "mlc_course.drawing.svg": "from mlc_course.errors import CourseError",
+    "mlc_course.mugraph": "",
+    "mlc_course.mugraph.ir": "from mlc_course.mugraph.ir.ops import exp",
+    "mlc_course.mugraph.ir.ops": "from mlc_course.drawing import box",
+}
+
+
+def test_a_sound_house_is_accepted() -> None:
+    assert not list(faults(SMALL)) and not circles(SMALL)
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("module", "source", "fault"),
     [
-        "import house.roof",
-        "from house import roof",
-        "from house.roof import tile as t",
-        "from ..roof import tile",
-        "from .. import roof",
-        "def f():\n    from house.roof import tile",
-        "from house.part import door",
+        ("mlc_course.errors", "from mlc_course.drawing import box", "not above it"),
+        ("mlc_course.mugraph.ir.ops", "from mlc_course.drawing.svg import box", "not the face"),
+        ("mlc_course.mugraph.ir.ops", "import mlc_course.drawing.svg", "not the face"),
+        (
+            "mlc_course.lessons.lesson_01_a.b",
+            "from mlc_course.lessons.lesson_02_b import c",
+            "not above it",
+        ),
     ],
 )
-def test_an_import_that_points_back_is_refused(package: Path, statement: str) -> None:
-    (package / "part" / "door.py").write_text("", encoding="utf-8")
-    (package / "part" / "wall.py").write_text(statement, encoding="utf-8")
-    (fault,) = faults(package, ORDER, {})
-    assert "part/wall.py" in fault
-    assert "does not stand above part.wall" in fault
+def test_an_import_up_or_past_a_face_is_refused(module: str, source: str, fault: str) -> None:
+    (said,) = faults({**SMALL, module: source})
+    assert fault in said
 
 
-def test_an_unlisted_module_is_refused(package: Path) -> None:
-    (package / "shed.py").write_text("", encoding="utf-8")
-    assert list(faults(package, ORDER, {})) == ["house/shed.py: not in READING_ORDER"]
+def test_a_circle_inside_a_room_is_found() -> None:
+    around = {
+        "mlc_course.drawing.svg": "from mlc_course.drawing.boxes import box",
+        "mlc_course.drawing.boxes": "from mlc_course.drawing import svg",
+    }
+    (found,) = circles({**SMALL, **around})
+    assert found.count("drawing") == 3
 
 
-def test_a_listed_module_that_does_not_exist_is_refused(package: Path) -> None:
-    assert list(faults(package, (*ORDER, "attic"), {})) == ["READING_ORDER: attic is no module"]
+def faces() -> list[str]:
+    return sorted(
+        module
+        for module in sources()
+        if (ROOT / module.replace(".", "/") / "__init__.py").is_file() and module != "mlc_course"
+    )
 
 
-def test_a_long_module_needs_a_reason(package: Path) -> None:
-    (package / "roof.py").write_text("\n" * 11, encoding="utf-8")
-    (fault,) = faults(package, ORDER, {}, longest=10)
-    assert "11 lines are more than 10" in fault
-    assert not list(faults(package, ORDER, {"roof": "it is all tiles"}, longest=10))
+@pytest.mark.parametrize("module", faces())
+def test_a_face_says_what_question_its_room_answers(module: str) -> None:
+    said = ast.get_docstring(ast.parse(sources()[module])) or ""
+    assert len(said.splitlines()) in FACE_LINES
+    first = said.splitlines()[0]
+    assert first.endswith((".", "?")) and len(first.split()) > 3
+
+
+def test_a_face_exports_what_it_names() -> None:
+    for module in faces():
+        tree = ast.parse(sources()[module])
+        taken = {
+            alias.name
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        named = [ast.literal_eval(n.value) for n in tree.body if isinstance(n, ast.Assign)]
+        assert set().union(*map(set, named)) == taken, module
+
+
+def test_a_name_of_a_face_is_not_also_that_of_another_module() -> None:
+    clashes = [
+        f"{module}.{name}"
+        for module in faces()
+        for named, name in imports(sources()[module])
+        if named != module and f"{module}.{name}" in sources()
+    ]
+    assert not clashes
+
+
+def cells(path: Path) -> str:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    code = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    return re.sub(r"^\s*[%!].*$", "", "\n".join(code), flags=re.MULTILINE)
+
+
+def behind_faces(source: str, rooms: Sequence[str] = ROOMS) -> list[str]:
+    """Modules that are named after ``from`` and are not rooms."""
+    return [
+        named
+        for named, _ in imports(source)
+        if named.startswith("mlc_course") and named not in rooms and not LESSON.fullmatch(named)
+    ]
+
+
+NOTEBOOKS = sorted((*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "solutions").rglob("*.ipynb")))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_notebooks_import_from_rooms(path: Path) -> None:
+    assert not behind_faces(cells(path))
+
+
+def test_a_notebook_that_looks_behind_a_face_is_refused() -> None:
+    assert behind_faces("from mlc_course.mugraph.ir.ops import exp") == [
+        "mlc_course.mugraph.ir.ops"
+    ]
+    assert not behind_faces("from mlc_course.mugraph.ir import exp")
+
+
+def names_in(face: str) -> set[str]:
+    """Names in double backticks in a face's docstring."""
+    return set(re.findall(r"``([a-z_]\w*)``", ast.get_docstring(ast.parse(face)) or ""))
+
+
+@pytest.mark.parametrize("module", faces())
+def test_a_face_names_modules_that_are_there(module: str) -> None:
+    known = {name.removeprefix(f"{module}.").split(".")[0] for name in sources()}
+    exported = {name for _, name in imports(sources()[module])}
+    assert names_in(sources()[module]) <= known | exported
+
+
+def test_names_in_a_face_are_found() -> None:
+    assert names_in('"""Read ``ops`` first, then ``mlc-course`` and ``A``."""') == {"ops"}
+
+
+def test_no_two_test_files_have_one_name() -> None:  # pytest would import only one of them
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mlc_course.installation import installed_pair, pinned_pair
+from mlc_course.commands.doctor import installed_pair, pinned_pair
 
 # A builder of our own: the default one imports TVM's GPU intrinsics in each worker, 15 s a time.
 SEARCH = """

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from mlc_course import errors
-from mlc_course.errors import CourseError, SizeError
+from mlc_course.errors import AxisError, CourseError, SizeError, UsageError, check_known
 
 CLASSES = [
     found
@@ -61,3 +61,24 @@ def test_the_border_adds_the_place() -> None:
             raise
     assert caught.value.__notes__ == ["in rung 'tile'"]
     assert str(caught.value) == "split(C, k, 7)"
+
+
+def test_a_known_name_is_accepted() -> None:
+    check_known("no loop", "k", ("i", "k"))
+
+
+def test_an_unknown_name_is_refused_with_what_there_is_and_the_most_similar() -> None:
+    with pytest.raises(UsageError) as caught:
+        check_known("no workload", "sofmax", {"matmul": 1, "softmax": 2})
+    assert str(caught.value).splitlines() == [
+        "no workload 'sofmax'",
+        "  expected  matmul | softmax",
+        "  got       sofmax",
+        "  hint      did you mean softmax?",
+    ]
+
+
+def test_nothing_is_suggested_where_nothing_is_similar_and_the_class_can_be_chosen() -> None:
+    with pytest.raises(AxisError) as caught:
+        check_known("no loop", "k", [], AxisError)
+    assert (caught.value.expected, caught.value.hint) == ("none", None)

@@ -15,9 +15,16 @@ from threadpoolctl import threadpool_info
 from mlc_course import measure
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
-from mlc_course.measure import Comparison, Noise, Timing, compare, limited_threads, quartiles
-from mlc_course.tensor_program.problems.workload import ALIGNMENT
-from mlc_course.tensor_program.tvm_names import T, compile_program, shared_tensor, use_threads
+from mlc_course.measure import (
+    Comparison,
+    Noise,
+    Timing,
+    compare,
+    limited_threads,
+    quartiles,
+    rank_correlation,
+)
+from mlc_course.tensor_program.tir import ALIGNMENT, T, compile_program, shared_tensor, use_threads
 
 SECONDS = st.floats(1e-6, 1e3)
 READINGS = st.lists(SECONDS, min_size=1, max_size=40).map(tuple)
@@ -367,3 +374,39 @@ def test_a_machine_that_halves_its_speed_is_noisy() -> None:
     assert Noise(Timing("t", (1.0, 2.0) * 5)).verdict == "noisy"
     steps = itertools.chain([0.0], itertools.cycle([0.0, 1.0, 0.0, 2.0]))
     assert measure.noise(1.0, clock=ticking(steps)).verdict == "noisy"
+
+
+# --- rank correlation -----------------------------------------------------------------------------
+
+
+NUMBERS = st.lists(st.floats(-100, 100), min_size=2, max_size=20, unique=True)
+
+
+@given(NUMBERS)
+def test_an_order_agrees_with_itself_and_disagrees_with_its_opposite(values: list[float]) -> None:
+    assert rank_correlation(values, values) == pytest.approx(1)
+    assert rank_correlation(values, [-v for v in values]) == pytest.approx(-1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1, 2, 3, 4], [10, 20, 30, 99], 1.0),
+        ([1, 2, 3, 4], [4, 3, 2, 1], -1.0),
+        ([1, 2, 2, 3], [1, 2, 2, 3], 1.0),
+        ([1, 2, 3], [1, 3, 2], 0.5),
+        ([1, 1, 2, 2], [1, 2, 1, 2], 0.0),
+    ],
+)
+def test_rank_correlation_looks_at_the_order_only(
+    first: list[float], second: list[float], expected: float
+) -> None:
+    assert rank_correlation(first, second) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [([1, 2], [1]), ([1], [1]), ([], []), ([1, 1], [1, 2])]
+)
+def test_lists_without_an_order_are_refused(first: list[float], second: list[float]) -> None:
+    with pytest.raises(UsageError, match="nothing to rank"):
+        rank_correlation(first, second)

@@ -1,1 +1,6 @@
-"""Tensor programs at kernel, block and thread level: mu-graphs, as in Mirage (OSDI 2025)."""
+"""Part II: tensor programs at kernel, block and thread level, as in Mirage (OSDI 2025).
+
+Read the rooms in this order: ``ir`` (what a graph is), ``programs`` (the known ones), ``cost``,
+``verify`` (are two graphs equal?), ``expressions`` (could this be a part of that?), ``search`` (the
+superoptimizer), ``enumeration`` (why it searches values and not graphs), ``picture``.
+"""

@@ -14,9 +14,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -58,12 +59,34 @@ def environment(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def course_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a JupyterLab on a copy of the notebooks."""
     home = tmp_path_factory.mktemp("lab")
-    shutil.copytree(ROOT / "notebooks", home / "course" / "notebooks")
+    for part in ("notebooks", "exercises"):
+        shutil.copytree(ROOT / part, home / "course" / part)
     with jupyterlab(home) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def lab(course_server: str) -> Iterator[str]:
+    """The address of the one JupyterLab; the kernels that a file's tests start end with them."""
+    yield course_server
+    end_kernels(course_server)
+
+
+def end_kernels(address: str) -> None:
+    for session in asked(f"{address}/api/sessions"):
+        asked(f"{address}/api/sessions/{session['id']}", method="DELETE")
+
+
+def asked(url: str, *, method: str = "GET") -> Any:
+    """What the server answers."""
+    same = "tests"  # as a page does: it repeats what its cookie says
+    headers = {"Cookie": f"_xsrf={same}", "X-XSRFToken": same}
+    request = urllib.request.Request(url, method=method, headers=headers)
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as reply:
+        return json.loads(reply.read() or "null")
 
 
 @contextlib.contextmanager
@@ -92,21 +115,32 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
         if server.poll() is not None:
             break
         try:
-            with urllib.request.urlopen(f"{address}/api/status", timeout=PATIENCE_S):
-                return
+            asked(f"{address}/api/status")
+            return
         except (urllib.error.URLError, ConnectionError):
             time.sleep(0.1)
     pytest.fail(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
 
 
-@pytest.fixture
-def page() -> Iterator[Page]:
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The one Chromium."""
     expect.set_options(timeout=1000 * PATIENCE_S)
     # A container has no sandbox for Chromium to use, and a small /dev/shm.
     arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=arguments)
-        made = browser.new_page(viewport={"width": 1400, "height": 1000})
-        made.set_default_timeout(1000 * PATIENCE_S)
+        yield playwright.chromium.launch(executable_path=chromium(), args=arguments)
+
+
+@contextlib.contextmanager
+def new_page(browser: Browser) -> Iterator[Page]:
+    """A page that remembers nothing of the pages before it."""
+    with browser.new_context(viewport={"width": 1400, "height": 1000}) as context:
+        context.set_default_timeout(1000 * PATIENCE_S)
+        yield context.new_page()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with new_page(browser) as made:
         yield made
-        browser.close()

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import ROOT, jupyterlab
 from .driving import READY, SCREENSHOTS
 
-NAME = "04_loop_reorder"
+NAME = "05_loop_reorder"
 # The source of the cell with this id, and then the cell run by JupyterLab's own command.
 WRITE_AND_RUN = """async ([id, source]) => {
   const app = window.jupyterapp, content = app.shell.currentWidget.content;
@@ -24,22 +21,14 @@ WRITE_AND_RUN = """async ([id, source]) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def exercise_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    home = tmp_path_factory.mktemp("exercises")
-    shutil.copytree(ROOT / "exercises" / NAME, home / "course" / NAME)
-    with jupyterlab(home) as address:
-        yield address
-
-
 def run(page: Page, cell: str, source: str | None = None) -> None:
     page.evaluate(WRITE_AND_RUN, [cell, source])
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_a_schedule_is_diagnosed_and_a_hint_opens_on_demand(page: Page, exercise_lab: str) -> None:
-    page.goto(f"{exercise_lab}/lab/tree/{NAME}/{NAME}.ipynb?reset")
+def test_a_schedule_is_diagnosed_and_a_hint_opens_on_demand(page: Page, lab: str) -> None:
+    page.goto(f"{lab}/lab/tree/exercises/{NAME}/{NAME}.ipynb?reset")
     page.wait_for_function("() => window.jupyterapp")
     page.evaluate(READY)
     told = page.locator(".jp-OutputArea-output").last

@@ -1,54 +1,46 @@
-"""Lesson 5 in a real JupyterLab: it runs, and its map of tiles is chosen from by mouse and keys."""
+"""Lesson 5 in a real JupyterLab: it runs, and its dial turns by mouse and by keyboard."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from .driving import INTERRUPT, SCREENSHOTS, changes, open_notebook, run_all, strangers
-
-TILING = "05_tiling.ipynb"
-SOME = re.compile(r"Measuring: ([2-9]|\d\d) of 64")
+from .driving import SCREENSHOTS, changes, open_notebook, run_all, strangers
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_lesson_05_runs_and_a_tile_is_chosen_by_mouse_drag_and_keys(page: Page, lab: str) -> None:
+def test_lesson_05_runs_and_its_dial_turns_by_mouse_and_by_keyboard(page: Page, lab: str) -> None:
     asked = strangers(page, lab)
-    open_notebook(page, lab, TILING)
+    open_notebook(page, lab, "05_loop_reorder.ipynb")
     run_all(page)
 
-    chart, card = page.get_by_test_id("chart"), page.get_by_test_id("card")
+    stage, chart = page.get_by_test_id("stage"), page.get_by_test_id("chart")
+    said, status = page.get_by_test_id("said"), page.get_by_test_id("status")
+    expect(stage.locator("svg")).to_be_visible()
     expect(chart.locator("svg")).to_be_visible()
-    chart.scroll_into_view_if_needed()
+    expect(status).to_contain_text("times as long as")
+    stage.scroll_into_view_if_needed()
 
-    changes(chart, lambda: page.get_by_test_id("cell-1-1").click())
-    expect(card).to_contain_text("16 x 32 of B")
-    changes(card, lambda: chart.press("ArrowDown"))
-    expect(card).to_contain_text("32 x 32 of B")
-    chart.press("End")
-    expect(card).to_contain_text("32 x 960 of B")
+    changes(stage, lambda: page.get_by_test_id("order-k-n-m").check())
+    expect(said).to_contain_text("k-n-m, iteration 100 of 512")
+    changes(stage, lambda: page.get_by_test_id("order-k-n-m").press("ArrowLeft"))
+    expect(page.get_by_test_id("order-k-m-n")).to_be_checked()
+    expect(said).to_contain_text("k-m-n, iteration 100")
 
-    page.get_by_test_id("cell-2-2").hover()
-    page.mouse.down()
-    page.get_by_test_id("cell-3-2").hover()
-    page.get_by_test_id("cell-4-2").hover()
-    page.mouse.up()
-    expect(card).to_contain_text("96 x 64 of B")
-    page.get_by_test_id("cell-6-6").hover()
-    expect(card).to_contain_text("96 x 64 of B")  # the button is up again
+    changes(stage, lambda: page.get_by_test_id("slider").press("ArrowRight"))
+    expect(said).to_contain_text("iteration 101 of 512")
+    changes(stage, lambda: page.get_by_test_id("play").press("Enter"))
+    page.get_by_test_id("play").click()
+    page.get_by_test_id("end").click()
+    expect(said).to_contain_text("208 misses")
 
-    changes(chart, lambda: page.get_by_test_id("view-L1 misses").check())
-    expect(chart).to_contain_text("counted")
-    expect(page.get_by_test_id("label")).to_contain_text("tile 96 x 64")
-    page.screenshot(path=SCREENSHOTS / "lesson_05.png")
-
-    page.get_by_test_id("view-measured").check()
+    changes(chart, lambda: chart.locator("#row-1").click())
+    expect(page.get_by_test_id("order-m-k-n")).to_be_checked()
+    page.get_by_test_id("size").select_option("64")
     page.get_by_test_id("measure").click()
-    expect(page.get_by_test_id("status")).to_contain_text(SOME)
-    page.evaluate(INTERRUPT)
-    expect(page.get_by_test_id("status")).to_contain_text("Stopped")
-    expect(page.get_by_test_id("source-here")).to_be_checked()
+    expect(chart).to_contain_text("64 x 64 matrices")
+
+    stage.scroll_into_view_if_needed()
+    page.screenshot(path=SCREENSHOTS / "lesson_05.png")
     assert not asked, "the page asked other machines for something"

@@ -1,48 +1,54 @@
-"""Lesson 6 in a real JupyterLab: it runs, and its fusions can be compared by mouse and by key."""
+"""Lesson 6 in a real JupyterLab: it runs, and its map of tiles is chosen from by mouse and keys."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from .driving import SCREENSHOTS, changes, open_notebook, run_all, strangers
+from .driving import INTERRUPT, SCREENSHOTS, changes, open_notebook, run_all, strangers
 
-FUSION = "06_fusion.ipynb"
+TILING = "06_tiling.ipynb"
+SOME = re.compile(r"Measuring: ([2-9]|\d\d) of 64")
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_lesson_06_runs_and_its_fusions_can_be_compared(page: Page, lab: str) -> None:
+def test_lesson_06_runs_and_a_tile_is_chosen_by_mouse_drag_and_keys(page: Page, lab: str) -> None:
     asked = strangers(page, lab)
-    open_notebook(page, lab, FUSION)
+    open_notebook(page, lab, TILING)
     run_all(page)
 
-    chart = page.get_by_test_id("chart")
-    reason = page.get_by_test_id("reason")
+    chart, card = page.get_by_test_id("chart"), page.get_by_test_id("card")
     expect(chart.locator("svg")).to_be_visible()
     chart.scroll_into_view_if_needed()
-    expect(reason).to_contain_text("2.66 times fewer")
 
-    changes(chart, lambda: page.get_by_test_id("fusion-sum per 64 columns").check())
-    expect(reason).to_contain_text("Sum is computed 4 times")
+    changes(chart, lambda: page.get_by_test_id("cell-1-1").click())
+    expect(card).to_contain_text("16 x 32 of B")
+    changes(card, lambda: chart.press("ArrowDown"))
+    expect(card).to_contain_text("32 x 32 of B")
+    chart.press("End")
+    expect(card).to_contain_text("32 x 960 of B")
 
-    def one_up() -> None:
-        page.get_by_test_id("fusion-sum per 64 columns").press("ArrowUp")
-        # The page checks it alone, before Python has drawn anything.
-        expect(page.get_by_test_id("fusion-rows, exp inlined")).to_be_checked()
+    page.get_by_test_id("cell-2-2").hover()
+    page.mouse.down()
+    page.get_by_test_id("cell-3-2").hover()
+    page.get_by_test_id("cell-4-2").hover()
+    page.mouse.up()
+    expect(card).to_contain_text("96 x 64 of B")
+    page.get_by_test_id("cell-6-6").hover()
+    expect(card).to_contain_text("96 x 64 of B")  # the button is up again
 
-    changes(chart, one_up)
-    expect(reason).to_contain_text("rows, exp inlined")
-
-    changes(chart, lambda: page.get_by_test_id("problem").select_option("matmul_exp_matmul"))
-    expect(reason).to_contain_text("exp in the tile")
-    changes(chart, lambda: page.get_by_test_id("fusion-merged").check())
-    expect(page.get_by_test_id("program").locator("td.new").first).to_be_visible()
-
-    changes(chart, lambda: page.get_by_test_id("problem").select_option("scale_shift_clip"))
-    changes(chart, lambda: page.get_by_test_id("measure").click())
-    expect(page.get_by_test_id("status")).to_contain_text("Measured here")
-    expect(chart).to_contain_text("measured speed")
-
+    changes(chart, lambda: page.get_by_test_id("view-L1 misses").check())
+    expect(chart).to_contain_text("counted")
+    expect(page.get_by_test_id("label")).to_contain_text("tile 96 x 64")
     page.screenshot(path=SCREENSHOTS / "lesson_06.png")
+
+    page.get_by_test_id("view-measured").check()
+    page.get_by_test_id("measure").click()
+    expect(page.get_by_test_id("status")).to_contain_text(SOME)
+    page.evaluate(INTERRUPT)
+    expect(page.get_by_test_id("status")).to_contain_text("Stopped")
+    expect(page.get_by_test_id("source-here")).to_be_checked()
     assert not asked, "the page asked other machines for something"

@@ -1,63 +1,46 @@
-"""Lesson 9 in a real JupyterLab: it runs, and its ladder can be climbed by hand and here."""
+"""Lesson 9 in a real JupyterLab: it runs, and its lens is used by mouse and by key."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from .driving import INTERRUPT, SCREENSHOTS, changes, open_notebook, run_all, strangers
+from mlc_course.machine import describe
 
-PACKING = "09_packing_and_the_micro_kernel.ipynb"
+from .driving import SCREENSHOTS, changes, open_notebook, run_all, strangers
+
+VECTORS = "09_vectorization.ipynb"
+L = describe().lanes
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_lesson_09_runs_and_its_ladder_can_be_climbed_by_hand(page: Page, lab: str) -> None:
+def test_lesson_09_runs_and_its_hot_loops_can_be_read(page: Page, lab: str) -> None:
     asked = strangers(page, lab)
-    open_notebook(page, lab, PACKING)
+    open_notebook(page, lab, VECTORS)
     run_all(page)
 
-    trace = page.locator(".mlc", has=page.get_by_test_id("stages"))
-    changes(trace.get_by_test_id("program"), lambda: trace.get_by_test_id("stage-3").click())
-
-    ladder = page.locator(".mlc", has=page.get_by_test_id("measure"))
-    chart = ladder.get_by_test_id("chart")
-    reason = ladder.get_by_test_id("reason")
+    chart, code = page.get_by_test_id("chart"), page.get_by_test_id("code")
+    status, reason = page.get_by_test_id("status"), page.get_by_test_id("reason")
     expect(chart.locator("svg")).to_be_visible()
+    expect(status).to_contain_text("row sums, measured here")
+    expect(reason).to_contain_text("Every addition waits")
+    code.scroll_into_view_if_needed()
+
+    changes(code, lambda: page.get_by_test_id(f"form-{2 * L} sums").check())
+    expect(reason).to_contain_text("Two registers")
+    changes(code, lambda: page.get_by_test_id(f"form-{2 * L} sums").press("ArrowRight"))
+    expect(page.get_by_test_id(f"form-{4 * L} sums")).to_be_checked()
+    expect(chart).to_contain_text(f"lanes: {L} of {L}")
+
+    changes(code, lambda: page.get_by_test_id("problem-row sums").press("ArrowLeft"))
+    expect(page.get_by_test_id("problem-matmul tile")).to_be_checked()
+    changes(code, lambda: page.get_by_test_id(f"form-16 x {4 * L}").check())
+    expect(code.locator("i.spill").first).to_be_visible()
+    changes(chart, lambda: page.get_by_test_id("measure").click())
+    expect(status).to_contain_text("matmul tile, measured here")
+    expect(chart).to_contain_text("ns for one multiply-add")
+
     chart.scroll_into_view_if_needed()
-
-    changes(chart, lambda: chart.get_by_test_id("row-3").click())
-    expect(reason).to_contain_text("tile")
-    expect(chart.get_by_test_id("row-3")).to_have_attribute("aria-selected", "true")
-
-    changes(chart, lambda: chart.press("ArrowDown"))
-    expect(reason).to_contain_text("hoist-init")
-    expect(ladder.get_by_test_id("program").locator("td.new").first).to_be_visible()
-
-    changes(chart, lambda: ladder.get_by_test_id("threads-all").check())
-    expect(ladder.get_by_test_id("status")).to_contain_text("Recorded on")
-    expect(chart).to_contain_text("threads for NumPy")
     page.screenshot(path=SCREENSHOTS / "lesson_09.png")
-
-    changes(chart, lambda: ladder.get_by_test_id("view").select_option("L3"))
-    expect(chart).to_contain_text("operations for each byte from L3")
-    changes(chart, lambda: chart.press("ArrowDown"))
-    page.screenshot(path=SCREENSHOTS / "lesson_09_roofline.png")
     assert not asked, "the page asked other machines for something"
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_rungs_appear_while_they_are_measured_and_an_interrupt_keeps_them(
-    page: Page, lab: str
-) -> None:
-    open_notebook(page, lab, PACKING)
-    run_all(page)
-    ladder = page.locator(".mlc", has=page.get_by_test_id("measure"))
-    ladder.get_by_test_id("chart").scroll_into_view_if_needed()
-    ladder.get_by_test_id("measure").click()
-    expect(ladder.get_by_test_id("reason")).to_contain_text("split-reduction")
-    page.evaluate(INTERRUPT)
-    expect(ladder.get_by_test_id("status")).to_contain_text("Stopped")
-    expect(ladder.get_by_test_id("source-here")).to_be_checked()
-    page.screenshot(path=SCREENSHOTS / "measured_here.png")

@@ -1,61 +1,46 @@
-"""Lesson 10 in a real JupyterLab: it runs, and its searches can be scrubbed and made here."""
+"""Lesson 10 in a real JupyterLab: it runs, and its timeline answers mouse and keyboard."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from .driving import INTERRUPT, SCREENSHOTS, changes, open_notebook, run_all, strangers
+from .driving import SCREENSHOTS, changes, open_notebook, run_all, strangers
 
-SEARCH = "10_automatic_search.ipynb"
-SOME_TRIALS = re.compile(r"\b[2-9] of 12 trials")  # two may end between two looks
+PARALLELISM = "10_parallelism.ipynb"
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_lesson_10_runs_and_a_search_can_be_scrubbed(page: Page, lab: str) -> None:
+def test_lesson_10_runs_and_its_timeline_can_be_played_with(page: Page, lab: str) -> None:
     asked = strangers(page, lab)
-    open_notebook(page, lab, SEARCH)
+    open_notebook(page, lab, PARALLELISM)
     run_all(page)
 
-    chart, said = page.get_by_test_id("chart"), page.get_by_test_id("said")
-    slider, report = page.get_by_test_id("trial"), page.get_by_test_id("report")
-    expect(chart.locator("svg")).to_be_visible()
+    chart, curve = page.get_by_test_id("chart"), page.get_by_test_id("curve")
+    status = page.get_by_test_id("status")
     chart.scroll_into_view_if_needed()
-    expect(page.get_by_test_id("status")).to_contain_text("Recorded on")
+    expect(chart).to_contain_text("32 tasks of 4 words, triangular, static, 4 workers")
 
-    changes(chart, lambda: chart.get_by_test_id("trial-16").click())
-    expect(said).to_contain_text("Trial 17")
-    expect(slider).to_have_value("17")
-    expect(report).to_contain_text("C: m = ")
+    changes(chart, lambda: page.get_by_test_id("load-one heavy").check())
+    expect(chart).to_contain_text("one heavy")
+    workers = page.get_by_test_id("workers")
+    workers.focus()
+    changes(curve, lambda: workers.press("End"))
+    expect(chart).to_contain_text("worker 15")
+    changes(chart, lambda: page.get_by_test_id("grain").press("ArrowLeft"))
+    expect(chart).to_contain_text("64 tasks of 2 words")
+    changes(chart, lambda: page.get_by_test_id("how-dynamic").check())
+    page.get_by_test_id("measure").click()
+    expect(status).to_contain_text("share their tasks before they start")
 
-    changes(chart, lambda: slider.press("ArrowRight"))
-    expect(said).to_contain_text("Trial 18")
-    expect(report.locator("td.new").first).to_be_visible()
+    changes(chart, lambda: page.get_by_test_id("how-static").check())
+    changes(chart, lambda: page.get_by_test_id("measure").click())
+    expect(status).to_contain_text("Measured here")
+    expect(chart).to_contain_text("time, µs")
+    expect(page.get_by_test_id("source-here")).to_be_checked()
+    expect(curve).to_contain_text("measured here")
 
-    changes(report, lambda: page.get_by_test_id("programs").check())
-    expect(report).to_contain_text("T.sblock")
-
-    changes(chart, lambda: page.get_by_test_id("strategy-packing").check())
-    expect(chart).to_contain_text("best of evolutionary")
-
+    chart.scroll_into_view_if_needed()
     page.screenshot(path=SCREENSHOTS / "lesson_10.png")
     assert not asked, "the page asked other machines for something"
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_trials_appear_while_a_search_runs_and_an_interrupt_keeps_them(
-    page: Page, lab: str
-) -> None:
-    open_notebook(page, lab, SEARCH)
-    run_all(page)
-    page.get_by_test_id("chart").scroll_into_view_if_needed()
-    page.get_by_test_id("measure").click()
-    expect(page.get_by_test_id("status")).to_contain_text(SOME_TRIALS)
-    page.evaluate(INTERRUPT)
-    expect(page.get_by_test_id("status")).to_contain_text("Stopped")
-    expect(page.get_by_test_id("strategy-here")).to_be_checked()
-    expect(page.get_by_test_id("said")).to_contain_text("Trial")

@@ -1,52 +1,71 @@
-"""Lesson 11 in a real JupyterLab: it runs, and its passes can be stepped through by hand."""
+"""Lesson 11 in a real JupyterLab: it runs, and its ladder can be climbed by hand and here."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from .driving import SCREENSHOTS, changes, open_notebook, run_all, strangers
+from .conftest import new_page
+from .driving import INTERRUPT, SCREENSHOTS, changes, open_notebook, run_all, strangers
 
-GRAPHS = "11_computational_graphs.ipynb"
+PACKING = "11_packing_and_the_micro_kernel.ipynb"
+
+
+@pytest.fixture(scope="module")
+def lesson(browser: Browser, lab: str) -> Iterator[Page]:
+    """The lesson, run once for the tests below."""
+    with new_page(browser) as page:
+        asked = strangers(page, lab)
+        open_notebook(page, lab, PACKING)
+        run_all(page)
+        yield page
+        assert not asked, "the page asked other machines for something"
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_lesson_11_runs_and_its_passes_can_be_stepped_through(page: Page, lab: str) -> None:
-    asked = strangers(page, lab)
-    open_notebook(page, lab, GRAPHS)
-    run_all(page)
+def test_lesson_11_runs_and_its_ladder_can_be_climbed_by_hand(lesson: Page) -> None:
+    page = lesson
 
-    stages, chart = page.get_by_test_id("stages"), page.get_by_test_id("chart")
-    reason, program = page.get_by_test_id("reason"), page.get_by_test_id("program")
+    trace = page.locator(".mlc", has=page.get_by_test_id("stages"))
+    changes(trace.get_by_test_id("program"), lambda: trace.get_by_test_id("stage-3").click())
+
+    ladder = page.locator(".mlc", has=page.get_by_test_id("measure"))
+    chart = ladder.get_by_test_id("chart")
+    reason = ladder.get_by_test_id("reason")
     expect(chart.locator("svg")).to_be_visible()
-    expect(reason).to_contain_text("FuseOps")
-    stages.scroll_into_view_if_needed()
+    chart.scroll_into_view_if_needed()
 
-    changes(chart, lambda: page.get_by_test_id("stage-0").click())
-    expect(reason).to_contain_text("as written")
-    expect(chart).to_contain_text("7 kernels to launch")
-    expect(program.locator("th")).to_have_count(1)
+    changes(chart, lambda: chart.get_by_test_id("row-3").click())
+    expect(reason).to_contain_text("tile")
+    expect(chart.get_by_test_id("row-3")).to_have_attribute("aria-selected", "true")
 
-    changes(chart, lambda: stages.press("ArrowDown"))
-    expect(reason).to_contain_text("DeadCodeElimination")
-    expect(chart).to_contain_text("6 kernels to launch")
-    expect(program.locator("td.gone").first).to_be_visible()
-    expect(page.get_by_test_id("stage-1")).to_have_attribute("aria-selected", "true")
+    changes(chart, lambda: chart.press("ArrowDown"))
+    expect(reason).to_contain_text("hoist-init")
+    expect(ladder.get_by_test_id("program").locator("td.new").first).to_be_visible()
 
-    changes(chart, lambda: stages.press("End"))
-    expect(page.get_by_test_id("status")).to_contain_text("Stage 10 of 10")
-    expect(chart).to_contain_text("840 B")
-    changes(program, lambda: page.get_by_test_id("whole").check())
-    expect(program).not_to_contain_text("equal lines")
-
-    changes(chart, lambda: stages.press("Home"))
-    for _ in range(7):
-        changes(program, lambda: stages.press("ArrowRight"))
-    expect(reason).to_contain_text("FuseOps")
-    page.get_by_test_id("whole").uncheck()
-    expect(program).to_contain_text("equal lines")
-
-    stages.scroll_into_view_if_needed()
+    changes(chart, lambda: ladder.get_by_test_id("threads-all").check())
+    expect(ladder.get_by_test_id("status")).to_contain_text("Recorded on")
+    expect(chart).to_contain_text("threads for NumPy")
     page.screenshot(path=SCREENSHOTS / "lesson_11.png")
-    assert not asked, "the page asked other machines for something"
+
+    changes(chart, lambda: ladder.get_by_test_id("view").select_option("L3"))
+    expect(chart).to_contain_text("operations for each byte from L3")
+    changes(chart, lambda: chart.press("ArrowDown"))
+    page.screenshot(path=SCREENSHOTS / "lesson_11_roofline.png")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_rungs_appear_while_they_are_measured_and_an_interrupt_keeps_them(lesson: Page) -> None:
+    page = lesson
+    ladder = page.locator(".mlc", has=page.get_by_test_id("measure"))
+    ladder.get_by_test_id("chart").scroll_into_view_if_needed()
+    ladder.get_by_test_id("measure").click()
+    expect(ladder.get_by_test_id("reason")).to_contain_text("split-reduction")
+    page.evaluate(INTERRUPT)
+    expect(ladder.get_by_test_id("status")).to_contain_text("Stopped")
+    expect(ladder.get_by_test_id("source-here")).to_be_checked()
+    page.screenshot(path=SCREENSHOTS / "measured_here.png")

@@ -1,4 +1,4 @@
-"""Lesson 13 in a real JupyterLab: it runs, and a block's tiles light up by mouse and keyboard."""
+"""Lesson 13 in a real JupyterLab: it runs, and its passes can be stepped through by hand."""
 
 from __future__ import annotations
 
@@ -7,43 +7,46 @@ from playwright.sync_api import Page, expect
 
 from .driving import SCREENSHOTS, changes, open_notebook, run_all, strangers
 
-MU_GRAPHS = "13_mu_graphs.ipynb"
+GRAPHS = "13_computational_graphs.ipynb"
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_lesson_13_runs_and_its_tiles_light_up(page: Page, lab: str) -> None:
+def test_lesson_13_runs_and_its_passes_can_be_stepped_through(page: Page, lab: str) -> None:
     asked = strangers(page, lab)
-    open_notebook(page, lab, MU_GRAPHS)
+    open_notebook(page, lab, GRAPHS)
     run_all(page)
 
-    map_, chart = page.get_by_test_id("map"), page.get_by_test_id("chart")
-    status, facts = page.get_by_test_id("status"), page.get_by_test_id("facts")
+    stages, chart = page.get_by_test_id("stages"), page.get_by_test_id("chart")
+    reason, program = page.get_by_test_id("reason"), page.get_by_test_id("program")
     expect(chart.locator("svg")).to_be_visible()
-    expect(status).to_contain_text("Block x=0, y=0, iteration k=0 loads X[0:16, 0:32]")
-    expect(facts).to_contain_text("1,572.9 kB")
-    map_.scroll_into_view_if_needed()
+    expect(reason).to_contain_text("FuseOps")
+    stages.scroll_into_view_if_needed()
 
-    changes(chart, lambda: map_.press("ArrowRight"))
-    expect(status).to_contain_text("Block x=1, y=0, iteration k=0 loads X[16:32, 0:32]")
-    changes(chart, lambda: map_.press("ArrowDown"))
-    expect(status).to_contain_text("W[0:32, 96:192]")
-    changes(chart, lambda: map_.locator("#block-3-2").hover())
-    expect(status).to_contain_text("Block x=3, y=2, iteration k=0 loads X[48:64, 0:32]")
+    changes(chart, lambda: page.get_by_test_id("stage-0").click())
+    expect(reason).to_contain_text("as written")
+    expect(chart).to_contain_text("7 kernels to launch")
+    expect(program.locator("th")).to_have_count(1)
 
-    changes(chart, lambda: map_.locator("#block-1-1").click())  # kept on the way to the buttons
-    changes(chart, lambda: map_.locator("#block-1-3").hover())
-    expect(status).to_contain_text("Block x=1, y=3, iteration k=0")
-    changes(chart, lambda: status.hover())
-    expect(status).to_contain_text("Block x=1, y=1, iteration k=0")
-    map_.locator("#block-3-2").click()
-    expect(status).to_contain_text("Block x=3, y=2, iteration k=0")
+    changes(chart, lambda: stages.press("ArrowDown"))
+    expect(reason).to_contain_text("DeadCodeElimination")
+    expect(chart).to_contain_text("6 kernels to launch")
+    expect(program.locator("td.gone").first).to_be_visible()
+    expect(page.get_by_test_id("stage-1")).to_have_attribute("aria-selected", "true")
 
-    changes(chart, lambda: page.get_by_role("button", name="Step", exact=True).click())
-    expect(status).to_contain_text("iteration k=1 loads X[48:64, 32:64]")
-    changes(chart, lambda: page.get_by_role("button", name="To the end").click())
-    expect(status).to_contain_text("stores Y[48:64, 192:288]")
+    changes(chart, lambda: stages.press("End"))
+    expect(page.get_by_test_id("status")).to_contain_text("Stage 10 of 10")
+    expect(chart).to_contain_text("840 B")
+    changes(program, lambda: page.get_by_test_id("whole").check())
+    expect(program).not_to_contain_text("equal lines")
 
-    map_.scroll_into_view_if_needed()
+    changes(chart, lambda: stages.press("Home"))
+    for _ in range(7):
+        changes(program, lambda: stages.press("ArrowRight"))
+    expect(reason).to_contain_text("FuseOps")
+    page.get_by_test_id("whole").uncheck()
+    expect(program).to_contain_text("equal lines")
+
+    stages.scroll_into_view_if_needed()
     page.screenshot(path=SCREENSHOTS / "lesson_13.png")
     assert not asked, "the page asked other machines for something"

@@ -29,6 +29,9 @@ from cheats import (
 Write = Callable[[Path, Notebook], None]
 
 
+TIME, TOTAL = "over the time limit of", "s in total"
+
+
 @dataclass(frozen=True)
 class Cheat:
     """``alone``: only a sandbox with walls may try it; it reads, fills or kills what it sees."""
@@ -37,8 +40,15 @@ class Cheat:
     why: str
     alone: bool = False
 
+    @property
+    def takes_time(self) -> bool:
+        """Nothing but a limit of time ends all of it."""
+        return self.why in (TIME, TOTAL) or self.write in (
+            exhaustion.endless_recursion,
+            programs.long_loops,
+        )
 
-TIME = "over the time limit of"
+
 TYPE = "an answer of a type that does not count"
 NOTHING = "there is no answer yet"
 STRIDE = "the inner loop k strides by 128 elements in B"
@@ -95,9 +105,10 @@ _CHEATS = (
     Cheat(exhaustion.infinite_loop, TIME),
     Cheat(exhaustion.infinite_answers, TIME),
     Cheat(exhaustion.sleep, TIME),
-    Cheat(exhaustion.slow_everywhere, "s in total"),
+    Cheat(exhaustion.slow_everywhere, TOTAL),
     Cheat(exhaustion.a_regular_expression, TIME),
-    Cheat(exhaustion.fork_bomb, "over the limit of 24 processes", alone=True),
+    # Of processes or of memory: which is passed first depends on how busy the machine is.
+    Cheat(exhaustion.fork_bomb, "over the ", alone=True),
     Cheat(exhaustion.thread_bomb, "over the limit of 512 threads", alone=True),
     Cheat(exhaustion.memory_bomb, TIME, alone=True),
     Cheat(exhaustion.memory_in_many_processes, "over the memory limit of", alone=True),

@@ -66,13 +66,13 @@ def patched_grader(folder: Path, exercise: Notebook) -> None:
         folder,
         exercise,
         first="""\
-from mlc_course.grading import answers, check, examined, finding, grade, student_process, values
+from mlc_course.grading.checks import checking
+from mlc_course.grading.process import answers, finding, student_process, values
 for name in list(answers.PRODUCERS):
     answers.PRODUCERS[name] = lambda answer, program: '{"verdict": "met", "points": 2}'
 finding.Verdict.UNMET._value_ = "met"
-finding.unmet = finding.met = examined.unmet = lambda *a: finding.Finding("met", "met", "met")
-finding.earned = grade.earned = lambda findings: True
-grade.TestMarks.points = 2.0
+finding.unmet = finding.met = checking.unmet = lambda *a: finding.Finding("met", "met", "met")
+finding.earned = lambda findings: True
 values.difference = lambda *a, **k: None
 values.to_text = lambda value: '"met"'
 answers.produce = student_process.produce = lambda *a: '{"value": "met"}'""",
@@ -86,10 +86,10 @@ def patched_tvm(folder: Path, exercise: Notebook) -> None:
         exercise,
         first="""\
 import tvm
-from mlc_course.tensor_program import tvm_names
-tvm_names.compile_program = tvm.compile = lambda *a, **k: {"main": lambda *buffers: None}
-tvm_names.same_structure = lambda first, second: True
-from mlc_course.grading import answers
+from mlc_course.tensor_program.tir import access_strides, tvm as names
+names.compile_program = tvm.compile = lambda *a, **k: {"main": lambda *buffers: None}
+names.same_structure = lambda first, second: True
+from mlc_course.grading.process import answers
 kept = []
 def dump_first(module):
     kept.append(tvm.ir.save_json(module))
@@ -97,8 +97,7 @@ def dump_first(module):
 answers.dump_program = dump_first
 tvm.s_tir.Schedule.reorder = lambda *a, **k: None
 from mlc_course.tensor_program.memory import cache
-from mlc_course.tensor_program.reading import accesses
-accesses.accesses = lambda program: ()
+access_strides.accesses = lambda program: ()
 cache.count = lambda *a: None""",
         along_rows='def along_rows(sch):\n    steps.reorder(sch, "C", "k", "n")',
     )

@@ -14,8 +14,8 @@ from corpus.handing_in import Notebook, hand_in_wrong
 
 # The two programs to write, of which an attack gives the body: C (M, N) from A and B.
 PROGRAMS = """\
-from mlc_course.grading import answers as _answers
-from mlc_course.tensor_program.tvm_names import IRModule, dump_program, load_program
+from mlc_course.grading.process import answers as _answers
+from mlc_course.tensor_program.tir import IRModule, dump_program, load_program
 
 def matmul_program(M, K, N):
     @T.prim_func(s_tir=True)

@@ -22,8 +22,8 @@ from cheats import CHEATS  # noqa: E402
 from honest import HONEST  # noqa: E402
 
 from corpus.handing_in import FILE, SOLUTION, Notebook  # noqa: E402
-from mlc_course.grading.release import release  # noqa: E402
-from mlc_course.grading.sandbox import has_bubblewrap  # noqa: E402
+from mlc_course.grading.course import release  # noqa: E402
+from mlc_course.grading.process import has_bubblewrap  # noqa: E402
 
 
 def released() -> Notebook:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +15,56 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from mlc_course.grading.check import findings_here
-from mlc_course.grading.exam import Exam, read_exam, source_of
-from mlc_course.grading.finding import Finding, Verdict
+from mlc_course.grading.checks import findings_here
+from mlc_course.grading.course import Exam, read_exam, source_of
+from mlc_course.grading.process import Finding, Verdict
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 
 Diagnose = Callable[..., list[Finding]]
 
 
+@cache
 def exam(assignment: str) -> Exam:
     """The exam of an assignment, by the name of its folder."""
     return read_exam(SOLUTIONS / assignment / f"{assignment}.ipynb")
 
 
+class Notebook:
+    """An assignment's notebook whose locked cells have run, once for all answers to it."""
+
+    def __init__(self, assignment: str) -> None:
+        self.exam = exam(assignment)
+        config = Config()
+        config.HistoryManager.enabled = False
+        self.shell = InteractiveShell(config=config)
+        atexit.unregister(self.shell.atexit_operations)  # slow, and of no use here
+        self.run(text for _, text in self.exam.setup)
+        self.names = dict(self.shell.user_ns)
+
+    def run(self, sources: Iterable[str]) -> None:
+        for source in sources:
+            self.shell.run_cell(source, store_history=False).raise_error()
+
+    @contextmanager
+    def answered(self, sources: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Its names after these answer cells; they are forgotten afterwards."""
+        try:
+            self.run(sources)
+            yield self.shell.user_ns
+        finally:
+            self.shell.user_ns.clear()
+            self.shell.user_ns.update(self.names)
+
+
+@pytest.fixture(scope="module")
+def notebook() -> Callable[[str], Notebook]:
+    """``notebook(assignment)``: the same one for all tests of a file."""
+    return cache(Notebook)
+
+
 @pytest.fixture
-def diagnose() -> Diagnose:
+def diagnose(notebook: Callable[[str], Notebook]) -> Diagnose:
     """``diagnose(assignment, grade_id, source)``: the findings of one test for these answer cells.
 
     The sources run after the assignment's locked cells, as in a notebook; then the test's demands
@@ -36,16 +72,11 @@ def diagnose() -> Diagnose:
     """
 
     def run(assignment: str, grade_id: str, *sources: str, hidden: bool = True) -> list[Finding]:
-        asked = exam(assignment)
-        config = Config()
-        config.HistoryManager.enabled = False
-        shell = InteractiveShell(config=config)
-        atexit.unregister(shell.atexit_operations)  # slow, and there are many
-        for source in (*(text for _, text in asked.setup), *sources):
-            shell.run_cell(source, store_history=False).raise_error()
-        (test,) = (each for each in asked.tests if each.grade_id == grade_id)
+        asked = notebook(assignment)
+        (test,) = (each for each in asked.exam.tests if each.grade_id == grade_id)
         demands = test.demands if hidden else test.visible
-        return [each for d in demands for each in findings_here(_bound(d, shell.user_ns))]
+        with asked.answered(sources) as names:
+            return [each for d in demands for each in findings_here(_bound(d, names))]
 
     return run
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+from answers import Complain
 
 ASSIGNMENT = "00_measuring_honestly"
-
-Complain = Callable[..., str]
 
 
 def flaws(**changed: str) -> str:

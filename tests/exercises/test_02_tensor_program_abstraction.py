@@ -7,10 +7,9 @@ from collections.abc import Callable
 from textwrap import indent
 
 import pytest
+from answers import Complain
 
 ASSIGNMENT = "02_tensor_program_abstraction"
-
-Complain = Callable[..., str]
 
 
 def program(name: str, body: str, **buffers: str) -> str:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
+from answers import Complain, both_tests
 
 ASSIGNMENT = "03_memory_hierarchy"
-
-Complain = Callable[..., str]
 
 
 def predict(rows: object, columns: object, padded: object, again: object) -> str:
@@ -122,12 +118,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("test", "answer", "words"), WRONG)
-def test_a_wrong_answer_is_told(complain: Complain, test: str, answer: str, words: str) -> None:
-    visible = complain(ASSIGNMENT, test, answer, hidden=False)
-    assert words in (visible or complain(ASSIGNMENT, test, answer))
-
-
 RIGHT = [
     ("predict-misses-test", predict(4097, 65537, 4353, 6401)),
     ("predict-misses-test", "import numpy as np\n" + predict(4200, "np.int64(65000)", 4500, 6000)),
@@ -161,11 +151,9 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("test", "answer"), RIGHT)
-def test_a_right_answer_in_another_form_earns_the_points(
-    complain: Complain, test: str, answer: str
-) -> None:
-    assert complain(ASSIGNMENT, test, answer) == ""
+test_a_wrong_answer_is_told, test_other_right_answers_earn_the_points = both_tests(
+    ASSIGNMENT, WRONG, RIGHT
+)
 
 
 def test_the_visible_part_does_not_tell_the_counts(complain: Complain) -> None:

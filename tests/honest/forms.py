@@ -119,7 +119,7 @@ def a_module(folder: Path, exercise: Notebook) -> None:
         exercise,
         add_rows=right()["add_rows"]
         + """
-from mlc_course.tensor_program.tvm_names import IRModule, Schedule
+from mlc_course.tensor_program.tir import IRModule, Schedule
 sch = Schedule(IRModule({"main": add_rows}))
 steps.vectorize(sch, "C", "j")
 add_rows = sch.mod["main"]""",

@@ -1,44 +1,49 @@
-"""The unit of work of a search: one bank, and the graphs that are read off it.
+"""The tasks of a search: grow one bank, read graphs off it, keep the best that are verified.
 
-A ``Task`` and an ``Outcome`` hold texts and numbers only, so that they go to another process, to
-another machine and into a file.
+A ``Task`` and an ``Outcome`` hold texts and numbers only, so that they can go to another process,
+to another machine and into a file.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mlc_course.mugraph.search import rules
-from mlc_course.mugraph.search.bank import EVERY
-from mlc_course.mugraph.search.grow import Limits, grow
-from mlc_course.mugraph.search.names import Names
-from mlc_course.mugraph.search.nest import Nest, Problem, Start, start
-from mlc_course.mugraph.search.rank import Ranked, ranked
-from mlc_course.mugraph.search.read_off import read_off
-from mlc_course.mugraph.search.structure import Structure
-from mlc_course.mugraph.search.ways import derivations, weigher
-from mlc_course.mugraph.target import Target
-from mlc_course.mugraph.text import parse
+from mlc_course.errors import Undecided
+from mlc_course.mugraph.cost import Cost, Target, cost
+from mlc_course.mugraph.ir import parse
+from mlc_course.mugraph.search.graph_extraction import Structure, derivations, read_off, weigher
+from mlc_course.mugraph.search.grids_and_extents import Ranked, ranked
+from mlc_course.mugraph.search.jobs import Call, Job
+from mlc_course.mugraph.search.loop_nests import Loops, Nest, Problem, Start, start
+from mlc_course.mugraph.search.residue_bank import EVERY, Limits, grow
+from mlc_course.mugraph.search.value_facts import TOO_LARGE
+from mlc_course.mugraph.search.value_names import Names
+from mlc_course.mugraph.verify import plain_verdict, verify
 
 EXPANDED = Limits(values=1500, tried=9_000)  # where sums are multiplied out
 WHOLE = Limits(values=2000, tried=60_000)
 NOMINAL = 16  # tiles of a dimension, to weigh ways by
+REFUTED, CANNOT_TELL = "refuted by the verifier", "the verifier cannot tell"
+WORTH = 2  # times what the program itself costs, no more
+DEARER = f"dearer than {WORTH} times the program itself"
 NO_ROOM = "no grid leaves a block within the machine's limits"
 
 
 @dataclass(frozen=True)
 class Task:
-    """Which program, which loops, which limits.
+    """A program, the loops to try, and the limits.
 
-    ``thorough``: sums are multiplied out, if that ends in time; ``keep`` graphs are kept of a nest,
+    ``thorough``: multiply sums out, if that ends in time. ``keep`` graphs are kept of each nest,
     ``verified`` or not.
     """
 
     program: str
-    loops: tuple[tuple[str, ...], ...]
+    loops: Loops
     target: Target
     max_ops: int | None = None
     seed: int = 0
@@ -52,7 +57,7 @@ class Task:
 
     @property
     def nests(self) -> list[Nest]:
-        """Those whose values are in this bank: a loop may be in a kernel, or between two."""
+        """The nests whose values are in this bank: a loop may be in a kernel, or between two."""
         match self.loops:
             case ():
                 return [Nest()]
@@ -67,11 +72,27 @@ class Task:
         return " / ".join(map(str, self.nests))
 
 
+@dataclass(frozen=True)
+class FusedGraph:
+    """A graph that was read off a bank, as text; its ``verdict`` is plain data, if it has one.
+
+    It is the cheapest of ``instances`` choices of grids and extents, of which ``fit`` the machine.
+    """
+
+    text: str
+    nest: str
+    operators: int
+    cost: Cost
+    instances: int = 1
+    fit: int = 1
+    verdict: dict[str, Any] | None = None
+
+
 @dataclass
 class Outcome:
-    """What came of a task. ``cut`` says which limits ended the growth of its bank.
+    """The result of a task. ``cut`` are the limits that ended the growth of its bank.
 
-    ``closest`` is what came closest to a graph, where there is none.
+    ``closest`` says what came closest to a graph, where none is found.
     """
 
     values: int = 0
@@ -79,7 +100,7 @@ class Outcome:
     instances: int = 0
     pruned: dict[str, int] = field(default_factory=dict)
     cut: list[str] = field(default_factory=list)
-    found: list[dict[str, Any]] = field(default_factory=list)
+    found: list[FusedGraph] = field(default_factory=list)
     closest: str = ""
     reach: float = 0.0  # of what came closest: 1 is a graph that only does not fit
 
@@ -92,35 +113,36 @@ class Outcome:
         if reach > self.reach:
             self.reach, self.closest = reach, what
 
-    def plain(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def explore(task: Task) -> Outcome:
-    """Grow the bank, and read off what is in it: all graphs, the cheapest first, not verified."""
+    """Grow the bank and read off all its graphs, the cheapest first, not verified."""
     program = parse(task.program)
     problem, outcome = Problem(program), Outcome()
-    candidates: dict[str, tuple[Ranked, Structure]] = {}
+    candidates: dict[str, FusedGraph] = {}
     for begun in _grown(task, problem, outcome):
         for structure in _structures(task, problem, begun):
             if task.max_ops is not None and structure.operators > task.max_ops:
-                outcome.refuse(rules.TOO_LARGE)
+                outcome.refuse(TOO_LARGE)
                 continue
             best = ranked(
                 structure, program, _labels(problem), task.target, f"{program.name}_fused"
             )
             outcome.instances += best.tried
-            if best.graph is not None:
-                candidates.setdefault(str(best.graph), (best, structure))
+            if best.graph is not None and best.cost is not None:
+                text, nest = str(best.graph), str(structure.nest)
+                candidates.setdefault(
+                    text,
+                    FusedGraph(text, nest, structure.operators, best.cost, best.tried, best.fit),
+                )
                 continue
             outcome.refuse(NO_ROOM)
             outcome.note(1.0, _no_room(structure, best, task.target))
-    outcome.found = [_plain(*each) for each in sorted(candidates.items(), key=_by_cost)]
+    outcome.found = sorted(candidates.values(), key=lambda each: (each.cost.total, each.text))
     return outcome
 
 
 def _grown(task: Task, problem: Problem, outcome: Outcome) -> Iterator[Start]:
-    """The bank with sums multiplied out; if that has no end, the bank with whole sums."""
+    """Yield the grown bank with sums multiplied out; if a limit ended it, one with whole sums."""
     rounds = ((False, EXPANDED), (True, WHOLE)) if task.thorough else ((True, WHOLE),)
     for whole_sums, limits in rounds:
         deadline = None
@@ -163,31 +185,12 @@ def _structures(task: Task, problem: Problem, begun: Start) -> Iterator[Structur
                 yield structure
 
 
-def _plain(text: str, candidate: tuple[Ranked, Structure]) -> dict[str, Any]:
-    best, structure = candidate
-    assert best.cost is not None
-    return {
-        "text": text,
-        "nest": str(structure.nest),
-        "operators": structure.operators,
-        "cost": best.cost.terms,
-        "instances": best.tried,
-        "fit": best.fit,
-    }
-
-
-def _by_cost(candidate: tuple[str, tuple[Ranked, Structure]]) -> tuple[float, str]:
-    text, (best, _) = candidate
-    assert best.cost is not None
-    return float(best.cost.total), text
-
-
 def _labels(problem: Problem) -> Sequence[tuple[str, ...]]:
     return [problem.dims(number) for number in range(len(problem.program.inputs))]
 
 
 def _furthest(begun: Start, problem: Problem, task: Task) -> tuple[float, str]:
-    """Which values of the program the bank has, with all loops closed; their share, below 1."""
+    """Share and names of the program's values that the bank has with all loops closed."""
     made = {(each.facts.poly, each.facts.dims) for each in begun.bank.by_level[0]}
     names = [name for key, name in begun.known.items() if key in made]
     wanted = [name for equation in problem.program.equations for name in equation.names]
@@ -202,3 +205,64 @@ def _no_room(structure: Structure, best: Ranked, target: Target) -> str:
         f"a graph of {structure.operators} operators, {structure.nest}: its smallest tiles take "
         f"{best.least_held} bytes of shared memory, {target.name} has {target.shared_bytes}"
     )
+
+
+def confirmed(task: Task, outcome: Outcome) -> Job[Outcome]:
+    """Keep the cheapest graphs of each nest, verified to be equal if the task asks for that.
+
+    Each verification is a call of its own: one may take longer than the search.
+    """
+    program = parse(task.program)
+    most = WORTH * cost(program, task.target).total if task.verified else math.inf
+    verdicts: dict[str, Any] = {}
+    while True:
+        kept, dear = _chosen(task, outcome.found, most, verdicts)
+        asked = [each.text for each in kept if task.verified and each.text not in verdicts]
+        if not asked:
+            break
+        answers = yield [verification(task, text) for text in asked]
+        verdicts |= zip(asked, answers, strict=True)
+    for verdict in verdicts.values():
+        if isinstance(verdict, str):
+            outcome.refuse(verdict)
+    for each in dear:
+        outcome.refuse(DEARER)
+        outcome.note(1.0, f"a graph of {each.operators} operators, {each.nest}: {each.cost}")
+    outcome.found = [replace(each, verdict=verdicts.get(each.text)) for each in kept]
+    return outcome
+
+
+def _chosen(
+    task: Task,
+    found: Sequence[FusedGraph],
+    most: float,
+    verdicts: Mapping[str, dict[str, Any] | str],
+) -> tuple[list[FusedGraph], list[FusedGraph]]:
+    """Choose ``task.keep`` graphs of each nest; return them, and those that cost too much.
+
+    A graph without a verdict counts as equal; a text in place of a verdict says why it is not.
+    """
+    kept, dear, taken = list[FusedGraph](), list[FusedGraph](), Counter[str]()
+    for each in found:  # the cheapest first
+        if taken[each.nest] == task.keep or isinstance(verdicts.get(each.text), str):
+            continue
+        if each.cost.total > most:
+            dear.append(each)
+            continue
+        taken[each.nest] += 1
+        kept.append(each)
+    return kept, dear
+
+
+def verification(task: Task, graph: str) -> Call:
+    """Return the call that compares a graph with the program of a task."""
+    return check, (task.program, graph, task.error, task.seed)
+
+
+def check(program: str, graph: str, error: float, seed: int) -> dict[str, Any] | str:
+    """Return a plain verdict of equality, or the reason why there is none."""
+    try:
+        verdict = verify(parse(program), parse(graph), error=error, seed=seed)
+    except Undecided:
+        return CANNOT_TELL
+    return plain_verdict(verdict) if verdict.equal else REFUTED

@@ -1,54 +1,90 @@
-"""The ladders, by the workload that they climb."""
+"""How far does one step after the other lead? Ladders of rungs, each checked, timed, recorded.
 
-from __future__ import annotations
+Read ``rungs`` first, then ``matmul_exp_matmul``, the article's ladder, and ``micro_kernels``, where
+its last rungs come from. ``against_numpy`` races programs of your own.
+"""
 
-from collections.abc import Callable
-from functools import partial
-
-from mlc_course.errors import UsageError
-from mlc_course.machine import Machine, describe
-from mlc_course.tensor_program.ladder import Rung
 from mlc_course.tensor_program.ladders import (
+    against_numpy,
     conv2d,
     matmul_exp_matmul,
+    record,
+    roofline,
+    rungs,
     single_product,
     softmax,
 )
-from mlc_course.tensor_program.ladders.gebp import Product
+from mlc_course.tensor_program.ladders.against_numpy import (
+    Contest,
+    contest,
+    race,
+    speedup,
+    standings,
+)
+from mlc_course.tensor_program.ladders.catalogue import (
+    LADDERS,
+    MATMUL,
+    PRODUCTS,
+    QUICK_SIZES,
+    ladder,
+)
+from mlc_course.tensor_program.ladders.micro_kernels import (
+    RegisterTile,
+    micro_kernel,
+    register_tile,
+)
+from mlc_course.tensor_program.ladders.record import (
+    Record,
+    headline,
+    ladder_record,
+    load,
+    made_on,
+    provenance,
+    recorded,
+    save,
+)
+from mlc_course.tensor_program.ladders.roofline import Point, counted, is_counted, points, roofs_of
+from mlc_course.tensor_program.ladders.rungs import Climbed, Rung, checked, climb, scheduled, select
 
-MATMUL = Product("C", left="A", right="B", row="m", column="n", inner="k")
-LINEAR_RELU = Product("R_matmul", left="X", right="W", row="m", column="n", inner="k")
-
-LADDERS: dict[str, Callable[[Machine], tuple[Rung, ...]]] = {
-    "matmul_exp_matmul": matmul_exp_matmul.rungs,
-    "matmul": partial(single_product.rungs, product=MATMUL),
-    "linear_relu": partial(single_product.rungs, product=LINEAR_RELU),
-    "softmax": softmax.rungs,
-    "conv2d": conv2d.rungs,
-}
-
-# The matrix products that a workload consists of, in program order.
-PRODUCTS: dict[str, tuple[Product, ...]] = {
-    "matmul_exp_matmul": matmul_exp_matmul.PRODUCTS,
-    "matmul": (MATMUL,),
-    "linear_relu": (LINEAR_RELU,),
-}
-
-# Small enough for a naive rung to take less than a second.
-QUICK_SIZES: dict[str, tuple[int, ...]] = {
-    "matmul_exp_matmul": (256, 512, 256, 768),
-    "matmul": (256, 256, 256),
-    "linear_relu": (128, 256, 256),
-    "softmax": (512, 512),
-    "conv2d": (16, 30, 30, 32, 3, 3),
-}
-
-
-def ladder(name: str, machine: Machine | None = None) -> tuple[Rung, ...]:
-    """The rungs for a workload of this name, on this machine or another.
-
-    Raises ``UsageError`` for a workload without a ladder.
-    """
-    if name not in LADDERS:
-        raise UsageError(f"no ladder for {name!r}", expected=" | ".join(LADDERS), got=name)
-    return LADDERS[name](machine or describe())
+__all__ = [
+    "against_numpy",
+    "Climbed",
+    "Contest",
+    "LADDERS",
+    "MATMUL",
+    "PRODUCTS",
+    "Point",
+    "QUICK_SIZES",
+    "Record",
+    "RegisterTile",
+    "Rung",
+    "checked",
+    "climb",
+    "contest",
+    "conv2d",
+    "counted",
+    "headline",
+    "is_counted",
+    "ladder",
+    "ladder_record",
+    "load",
+    "made_on",
+    "matmul_exp_matmul",
+    "micro_kernel",
+    "points",
+    "provenance",
+    "race",
+    "record",
+    "recorded",
+    "register_tile",
+    "roofline",
+    "roofs_of",
+    "rungs",
+    "save",
+    "scheduled",
+    "select",
+    "single_product",
+    "softmax",
+    "speedup",
+    "standings",
+]

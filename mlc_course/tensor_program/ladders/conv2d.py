@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from mlc_course.machine import Machine
-from mlc_course.tensor_program import names, staging, steps
-from mlc_course.tensor_program.ladder import Rung
-from mlc_course.tensor_program.ladders.gebp import register_tile
-from mlc_course.tensor_program.tvm_names import Schedule
+from mlc_course.tensor_program.ladders.micro_kernels import register_tile
+from mlc_course.tensor_program.ladders.rungs import Rung
+from mlc_course.tensor_program.schedule import data_steps, lookup, steps
+from mlc_course.tensor_program.tir import Schedule
 
 
 def rungs(machine: Machine) -> tuple[Rung, ...]:
@@ -19,28 +19,28 @@ def rungs(machine: Machine) -> tuple[Rung, ...]:
         steps.reorder(sch, "Y", "f", "h", "c", "r", "s", "w")
 
     def tile(sch: Schedule) -> None:
-        axes = names.axes(sch, "Y")
-        columns = names.divisor(axes["f"], at_most=size.columns)
-        rows = names.divisor(axes["w"], at_most=size.rows)
-        staging.pack(sch, "Y", "K", along="f", panel=columns)
+        axes = lookup.axes(sch, "Y")
+        columns = lookup.divisor(axes["f"], at_most=size.columns)
+        rows = lookup.divisor(axes["w"], at_most=size.rows)
+        data_steps.pack(sch, "Y", "K", along="f", panel=columns)
         steps.tile(sch, "Y", f=columns, w=rows)
         steps.reorder(sch, "Y", "h", "f_0", "w_0", "c", "r", "s", "w_1", "f_1")
 
     def packed(sch: Schedule, *, unrolled: bool = False, cores: bool = False) -> None:
         tile(sch)
-        writer = staging.accumulate_locally(sch, "Y", at="w_0")
-        staging.store_innermost(sch, "Y", "f")
+        writer = data_steps.accumulate_locally(sch, "Y", at="w_0")
+        data_steps.store_innermost(sch, "Y", "f")
         if cores:
             steps.parallel(sch, "Y", "h")
         steps.vectorize(sch, "Y", "f_1")
         if unrolled:
             steps.unroll(sch, "Y", "w_1")
         steps.hoist_init(sch, "Y", "c")
-        pixels, filters = names.loops(sch, "Y_init")[-2:]
+        pixels, filters = lookup.loops(sch, "Y_init")[-2:]
         steps.vectorize(sch, "Y_init", filters)
         if unrolled:
             steps.unroll(sch, "Y_init", pixels)
-            steps.unroll(sch, writer, names.loops(sch, writer)[-1])
+            steps.unroll(sch, writer, lookup.loops(sch, writer)[-1])
 
     return (
         Rung(

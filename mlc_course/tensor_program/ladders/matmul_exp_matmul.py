@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlc_course.machine import Machine
-from mlc_course.tensor_program import names, steps
-from mlc_course.tensor_program.ladder import Rung
-from mlc_course.tensor_program.ladders.gebp import (
+from mlc_course.tensor_program.ladders.micro_kernels import (
     Product,
     RegisterTile,
     micro_kernel,
     register_tile,
 )
-from mlc_course.tensor_program.tvm_names import Schedule
+from mlc_course.tensor_program.ladders.rungs import Rung
+from mlc_course.tensor_program.schedule import lookup, steps
+from mlc_course.tensor_program.tir import Schedule
 
 Apply = Callable[[Schedule], None]
 
@@ -58,7 +58,7 @@ def _hoist_inits(sch: Schedule) -> None:
 def _join_exp(sch: Schedule) -> None:
     # On sizes that the tile does not divide, exp is followed by a copy with zeros around. The two
     # become one block: fused one by one, TVM would leave those zeros unwritten.
-    *earlier, last = names.between(sch, FIRST.block, SECOND.block)
+    *earlier, last = lookup.between(sch, FIRST.block, SECOND.block)
     for block in earlier:
         steps.inline(sch, block)
     steps.fuse_consumer(sch, last, into=FIRST.block, at=f"{FIRST.column}_0")
@@ -83,7 +83,7 @@ def _merge_loops(sch: Schedule) -> None:
 def _merged(sch: Schedule) -> None:
     _tile(sch)
     _join_exp(sch)
-    for copy in names.late_producers(sch, FIRST.block, SECOND.block):
+    for copy in lookup.late_producers(sch, FIRST.block, SECOND.block):
         steps.inline(sch, copy)  # E with zeros around, on sizes that the tile does not divide
     steps.merge(sch, FIRST.block, SECOND.block, at=f"{FIRST.row}_0")
 
@@ -101,7 +101,7 @@ def _vector_columns(sch: Schedule) -> None:
 
 def _parallel(sch: Schedule) -> None:
     _merged(sch)
-    steps.parallel(sch, FIRST.block, names.loops(sch, FIRST.block)[0])
+    steps.parallel(sch, FIRST.block, lookup.loops(sch, FIRST.block)[0])
     _vector_columns(sch)
     _hoist_inits(sch)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlc_course.machine import Machine
-from mlc_course.tensor_program import names, steps
-from mlc_course.tensor_program.ladder import Rung
-from mlc_course.tensor_program.ladders.gebp import Product, micro_kernel, register_tile
-from mlc_course.tensor_program.tvm_names import Schedule
+from mlc_course.tensor_program.ladders.micro_kernels import Product, micro_kernel, register_tile
+from mlc_course.tensor_program.ladders.rungs import Rung
+from mlc_course.tensor_program.schedule import lookup, steps
+from mlc_course.tensor_program.tir import Schedule
 
 Apply = Callable[[Schedule], None]
 ROWS, COLUMNS, INNER = 16, 64, 8
@@ -28,7 +28,7 @@ def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
         steps.pad(sch, p.block, **{p.row: ROWS, p.column: COLUMNS, p.inner: INNER})
         steps.tile(sch, p.block, **{p.row: ROWS, p.column: COLUMNS, p.inner: INNER})
         steps.reorder(sch, p.block, f"{p.inner}_1", f"{p.column}_1")
-        for block in names.between(sch, p.block, "")[:1]:
+        for block in lookup.between(sch, p.block, "")[:1]:
             steps.fuse_consumer(sch, block, into=p.block, at=f"{p.column}_0")
 
     def hoisted_tile(sch: Schedule) -> None:

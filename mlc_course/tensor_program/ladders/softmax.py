@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from mlc_course.machine import Machine
-from mlc_course.tensor_program import names, steps
-from mlc_course.tensor_program.ladder import Rung
-from mlc_course.tensor_program.tvm_names import Schedule
-from mlc_course.tensor_program.vector_math import polynomial_exp
+from mlc_course.tensor_program.ladders.rungs import Rung
+from mlc_course.tensor_program.schedule import lookup, polynomial_exp, steps
+from mlc_course.tensor_program.tir import Schedule
 
 STAGES = ("Sum", "Exp", "Max")  # from the last before P to the first
 VECTORS = 4  # sums side by side, in vectors: an addition is done after 3 to 4 cycles
@@ -28,14 +27,14 @@ def rungs(machine: Machine) -> tuple[Rung, ...]:
 
     def lanes(sch: Schedule, *, cores: bool = False) -> None:
         polynomial_exp(sch, "Exp")
-        count = names.divisor(names.axes(sch, "Sum")["k"], at_most=most)
+        count = lookup.divisor(lookup.axes(sch, "Sum")["k"], at_most=most)
         total, top = (steps.several_sums(sch, block, "k", count) for block in ("Sum", "Max"))
         for block in ("Sum", total, "Exp", "Max", top):
             steps.compute_per_iteration(sch, block, of="P", at="m")
         if cores:
             steps.parallel(sch, "P", "m")
         for block in (total, top):
-            lane, _, k = names.loops(sch, block)[1:]
+            lane, _, k = lookup.loops(sch, block)[1:]
             steps.reorder(sch, block, k, lane)
             steps.vectorize(sch, block, lane)
             steps.hoist_init(sch, block, k)

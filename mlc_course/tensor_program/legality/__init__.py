@@ -1,221 +1,45 @@
-"""Why a transformation is illegal: the two iterations that conflict.
+"""Does a transformed program still do the same? The two iterations that conflict, or a proof.
 
-Both programs are executed on paper: every statement instance of a small program, with the elements
-that it touches. A change is legal when each instance is still there once, and no two instances
-that touch the same element, one of them writing, have changed sides. Source: A. Aho et al.,
-Compilers, 2nd edition, sections 10.2 and 11.6.
+Read ``dependence`` first: ``compare`` runs two small programs on paper. ``unchecked`` makes the
+illegal programs that are to be refused; ``inspection`` shows one block, iteration by iteration.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-
-import numpy as np
-
-from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality import verdicts
-from mlc_course.tensor_program.legality.instances import Ints
-from mlc_course.tensor_program.legality.matching import match, outside
-from mlc_course.tensor_program.legality.runs import READ, UPDATE, WRITE, Run
-from mlc_course.tensor_program.legality.verdicts import Illegal, Kind, Legal, Unknown, Verdict
-from mlc_course.tensor_program.tvm_names import IRModule, PrimFunc, Schedule
+from mlc_course.tensor_program.legality.dependence import axis_kinds, compare, races, tried
+from mlc_course.tensor_program.legality.inspection import (
+    ALL,
+    Access,
+    Element,
+    Inspection,
+    Moment,
+    blocks,
+    inspected,
+    touched,
+)
+from mlc_course.tensor_program.legality.runs import READ, UPDATE, Run
+from mlc_course.tensor_program.legality.unchecked import reordered, run_as
+from mlc_course.tensor_program.legality.verdicts import Illegal, Verdict, place
 
-TOGETHER = ("parallel", "vectorized")
-
-
-def compare(
-    before: IRModule | PrimFunc | Schedule, after: IRModule | PrimFunc | Schedule
-) -> Verdict:
-    """Does ``after`` do the same as ``before`` in another order that is allowed?
-
-    The programs must be small (``instances.MOST``), and use the same buffers: a step that adds or
-    drops one gives ``Unknown``. Instances are the same that do the same arithmetic on the same
-    elements. Terms of one sum may change sides. Loops that run in parallel must not race.
-    """
-    try:
-        old, new = Run(before), Run(after)
-        old.check_same_buffers(new)
-        if wrong := outside(old):
-            return Unknown(f"the program leaves its buffers as it is: {wrong.sentence}")
-        places = outside(new) or match(old, new)
-        if isinstance(places, Illegal):
-            return places
-        legal = Legal(len(old), _reordered_sums(old, places), len(new) - len(old))
-        return _dependence(old, places) or _race(new) or legal
-    except UsageError as error:
-        return _unknown(error)
-
-
-def tried(program: IRModule | PrimFunc | Schedule, change: Callable[[Schedule], object]) -> Verdict:
-    """Would this schedule be legal? ``change`` gets a new schedule of the program.
-
-    Raises what ``change`` raises, when TVM or a step refuses.
-    """
-    sch = Schedule(program.mod if isinstance(program, Schedule) else program)
-    change(sch)
-    return compare(program, sch)
-
-
-def races(program: IRModule | PrimFunc | Schedule) -> Verdict:
-    """Are the iterations of every parallel or vectorized loop independent of each other?"""
-    return _alone(program, _race, "those that run together share nothing that is written")
-
-
-def axis_kinds(program: IRModule | PrimFunc | Schedule) -> Verdict:
-    """Are the axes that a block declares spatial independent, as TVM takes them to be?
-
-    Two instances of a block with other values of its spatial axes must not touch the same element
-    if one of them writes it.
-    """
-    return _alone(program, _axes, "spatial axes are independent")
-
-
-def _unknown(error: UsageError) -> Unknown:
-    got = "" if error.got is None else f": {error.got}"
-    return Unknown(f"{error.what}{got}", error.hint or "")
-
-
-def _alone(
-    program: IRModule | PrimFunc | Schedule,
-    conflict: Callable[[Run], Illegal | None],
-    because: str,
-) -> Verdict:
-    try:
-        run = Run(program)
-        return outside(run) or conflict(run) or Legal(len(run), because=because)
-    except UsageError as error:
-        return _unknown(error)
-
-
-# --- dependence -------------------------------------------------------------------------------
-
-
-def _dependence(old: Run, places: Ints) -> Illegal | None:
-    """The first instance that now runs before one that it depends on."""
-    touches = old.touches()
-    size, modes, now = touches.elements.size, touches.modes, places[touches.instances]
-    # Per element, the latest place so far: the elements have ranges of numbers of their own.
-    own = np.cumsum(touches.starts) * (places.max(initial=0) + 2)
-    latest = np.maximum.accumulate(now + 1 + own)
-    latest_write = np.maximum.accumulate(np.where(modes != READ, now + 1, 0) + own)
-    # Consecutive updates of one family may change sides: look at what came before all of them.
-    goes_on = (modes >= UPDATE) & (modes == np.roll(modes, 1)) & ~touches.starts
-    before = np.maximum.accumulate(np.where(goes_on, 0, np.arange(size))) - 1
-    earlier = np.where(modes == READ, latest_write[before], latest[before]) - own - 1
-    late = np.nonzero((before >= 0) & (earlier > now))[0]
-    if not late.size:
-        return None
-    second = late[touches.instances[late].argmin()]
-    same = touches.elements[: before[second] + 1] == touches.elements[second]
-    conflict = (modes[: same.size] != READ) | (modes[second] != READ)
-    first = np.nonzero(same & conflict & (now[: same.size] > now[second]))[0][-1]
-    buffer, element = old.element(int(touches.elements[second]))
-    pair = [old.iteration(touches.instances[t], int(modes[t])) for t in (first, second)]
-    return verdicts.dependence(_kind(modes[first], modes[second]), buffer, element, *pair)
-
-
-def _kind(first: int, second: int) -> Kind:
-    if first != READ and second != WRITE:
-        return "flow"
-    return "anti" if first == READ else "output"
-
-
-def _reordered_sums(old: Run, places: Ints) -> int:
-    """How many elements have updates in another order than before."""
-    touches = old.touches()
-    updates = touches.modes >= UPDATE
-    elements, now = touches.elements[updates], places[touches.instances[updates]]
-    back = (np.diff(now) < 0) & (np.diff(elements) == 0)
-    return int(np.unique(elements[1:][back]).size)
-
-
-# --- iterations that must be independent --------------------------------------------------------
-
-
-def _race(run: Run) -> Illegal | None:
-    """Two iterations of a parallel or vectorized loop that touch the same element."""
-    loops = {loop: None for part in run.parts for loop in part.statement.loops}
-    for loop in [loop for loop in loops if loop.kind in TOGETHER]:
-        lanes: list[Lanes | None] = []
-        for part in run.parts:
-            around = part.statement.loops
-            depth = around.index(loop) if loop in around else 0
-            here = Lanes(part.points[:, :depth], part.points[:, depth : depth + 1])
-            lanes.append(here if loop in around else None)
-        if found := _conflict(run, lanes, run.private_to(loop)):
-            first, second, number = found
-            pair = (run.iteration(*first), run.iteration(*second))
-            return verdicts.race(str(loop.var.name), loop.kind, *run.element(number), pair)
-    return None
-
-
-def _axes(run: Run) -> Illegal | None:
-    """Two instances of a block that differ in axes declared spatial, over one element."""
-    blocks = {axis.block: None for part in run.parts for axis in part.statement.axes}
-    for block in blocks:
-        lanes: list[Lanes | None] = []
-        spatial: list[str] = []
-        for part in run.parts:
-            axes = part.statement.axes
-            own = [i for i, axis in enumerate(axes) if axis.block == block and not axis.reduces]
-            spatial = [str(axes[i].var.name) for i in own] or spatial
-            lanes.append(Lanes(part.axes[:, :0], part.axes[:, own]) if own else None)
-        if found := _conflict(run, lanes):
-            first, second, number = found
-            pair = (run.iteration(*first, axes=True), run.iteration(*second, axes=True))
-            return verdicts.axis_kind(block, ", ".join(spatial), *run.element(number), pair)
-    return None
-
-
-@dataclass(frozen=True, eq=False)
-class Lanes:
-    """For each instance of a statement: the round that it is in, and which of the lanes it is.
-
-    Lanes of one round must be independent.
-    """
-
-    rounds: Ints
-    lanes: Ints
-
-
-Touched = tuple[int, int]  # an instance, and what it does
-
-
-def _conflict(
-    run: Run, lanes: Sequence[Lanes | None], private: Collection[str] = ()
-) -> tuple[Touched, Touched, int] | None:
-    """Two lanes of a round that touch one element, which one of them writes, and that element.
-
-    Buffers of which each lane has one for itself are left out.
-    """
-    rounds, own, elements, instances, modes = [], [], [], [], []
-    for place, lane in enumerate(lanes):
-        if lane is None:
-            continue
-        for rows, numbers, does in run.touches_of(place, private):
-            rounds.append(np.column_stack([lane.rounds[rows], numbers]))
-            own.append(lane.lanes[rows])
-            elements.append(numbers)
-            instances.append(run.places[place][rows])
-            modes.append(does)
-    if not rounds:
-        return None
-    group, lane_of = (_numbered(np.concatenate(rows)) for rows in (rounds, own))
-    element, instance, mode = map(np.concatenate, (elements, instances, modes))
-    lowest, highest = np.full(group.size, group.size), np.full(group.size, -1)
-    np.minimum.at(lowest, group, lane_of)
-    np.maximum.at(highest, group, lane_of)
-    writes = np.nonzero((mode != READ) & (lowest != highest)[group])[0]
-    if not writes.size:
-        return None
-    first = writes[instance[writes].argmin()]
-    others = np.nonzero((group == group[first]) & (lane_of != lane_of[first]))[0]
-    second = others[instance[others].argmin()]
-    pair = sorted((int(instance[t]), int(mode[t])) for t in (first, second))
-    return pair[0], pair[1], int(element[first])
-
-
-def _numbered(rows: Ints) -> Ints:
-    """Equal rows have equal numbers."""
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+__all__ = [
+    "ALL",
+    "Access",
+    "Element",
+    "Illegal",
+    "Inspection",
+    "Moment",
+    "READ",
+    "Run",
+    "UPDATE",
+    "Verdict",
+    "axis_kinds",
+    "blocks",
+    "compare",
+    "inspected",
+    "place",
+    "races",
+    "reordered",
+    "run_as",
+    "touched",
+    "tried",
+    "verdicts",
+]

@@ -16,19 +16,113 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.legality.forms import evaluate, form_of, update_family
-from mlc_course.tensor_program.reading.walk import (
+from mlc_course.tensor_program.tir import (
+    MEANINGS,
     Bound,
+    Call,
     Expr,
     Guard,
     Repeat,
+    SBlockRealize,
     Step,
+    StringImm,
+    TensorLoad,
+    TensorProgram,
     Touch,
     Var,
+    kind_of,
     main_function,
+    operands,
+    same_structure,
+    tirx,
     walk,
 )
-from mlc_course.tensor_program.tvm_names import IRModule, PrimFunc, SBlockRealize, Schedule, tirx
+
+# Sums, products and extremes may take their terms in any order; a difference is a sum, too.
+FAMILIES: dict[type, str] = {
+    tirx.Add: "sum",
+    tirx.Sub: "sum",
+    tirx.Mul: "product",
+    tirx.Max: "maximum",
+    tirx.Min: "minimum",
+}
+
+
+def evaluate(expr: Expr, at: Mapping[Var, Any], values: Mapping[Var, Expr]) -> Any:
+    """The values of an integer expression in many iterations at once.
+
+    ``at`` holds the loops' values, ``values`` the expressions of the other variables. Raises
+    ``UsageError`` where it depends on data.
+    """
+    match expr:
+        case tirx.IntImm():
+            return np.int64(int(expr.value))
+        case tirx.Let():
+            return evaluate(expr.body, at, {**values, expr.var: expr.value})
+        case tirx.Var() if expr in at:
+            return at[expr]
+        case tirx.Var() if expr in values:
+            return evaluate(values[expr], at, values)
+    if kind_of(expr) not in MEANINGS:
+        raise UsageError(
+            "an index, a condition or a variable depends on data",
+            expected="indices and conditions made of loop variables and constants",
+            got=expr,
+        )
+    return MEANINGS[kind_of(expr)].values(*(evaluate(x, at, values) for x in operands(expr)))
+
+
+def form_of(value: Expr, scalars: list[Expr]) -> str:
+    """The arithmetic of a store as text, for any operands: ``Add[float32](#, Mul[float32](#, #))``.
+
+    # is a load, i an integer without loads; these integers are appended to ``scalars``, in order.
+    """
+    match value:
+        case TensorLoad():
+            return "#"
+        case tirx.FloatImm() | StringImm():
+            return repr(value.value)
+    kind = str(value.ty.dtype)
+    if kind.startswith(("int", "uint", "bool")) and not _loads(value):
+        scalars.append(value)
+        return "i"
+    if isinstance(value, tirx.Var):
+        return str(value.name)
+    inner = ", ".join(form_of(each, scalars) for each in operands(value))
+    name = str(value.op.name) if isinstance(value, Call) else type(value).__name__
+    return f"{name}[{kind}]({inner})"
+
+
+def _loads(expr: Expr) -> bool:
+    return isinstance(expr, TensorLoad) or any(map(_loads, operands(expr)))
+
+
+def update_family(write: Touch) -> str:
+    """The family of an update, such as ``sum`` for ``x = x + ...``; empty for any other store."""
+    family = FAMILIES.get(type(write.value), "")
+    old = any(_is_old_value(term, write) for term in _terms(write.value, family))
+    return family if old else ""
+
+
+def _terms(expr: Expr, family: str) -> Iterator[Expr]:
+    """The operands of a chain of one family, without those that are subtracted."""
+    if not family or FAMILIES.get(type(expr)) != family:
+        yield expr
+        return
+    yield from _terms(expr.a, family)
+    if not isinstance(expr, tirx.Sub):
+        yield from _terms(expr.b, family)
+
+
+def _is_old_value(expr: Expr, write: Touch) -> bool:
+    return (
+        isinstance(expr, TensorLoad)
+        and bool(expr.source.same_as(write.buffer))
+        and all(same_structure(a, b) for a, b in zip(expr.indices, write.indices, strict=True))
+    )
+
+
+# --- statements and their instances ---------------------------------------------------------------
 
 MOST = 100_000  # instances that are looked at; one takes about 5 microseconds
 SMALLER = "make the program with small sizes, such as matmul(6, 5, 4)"
@@ -43,7 +137,7 @@ Fact = tuple[Expr, bool]  # a condition, and whether it holds
 class Statement:
     """A store, with the loops around it.
 
-    ``strides[i]`` is by how many instances an iteration of ``loops[i]`` comes later.
+    ``strides[i]`` is the number of instances between two iterations of ``loops[i]``.
     """
 
     write: Touch
@@ -56,7 +150,7 @@ class Statement:
 
     @property
     def block(self) -> str:
-        """Its block's name, ``C_init`` for the init of C; empty where there are bare loops."""
+        """The name of its block, ``C_init`` for the init of C; empty for bare loops."""
         return "" if self.write.block == "root" else self.write.block
 
 
@@ -85,7 +179,7 @@ class Executed:
 
     @property
     def tags(self) -> Ints:
-        """The axes of a block (of its init, the spatial ones), else the loops by name."""
+        """The values of the block's axes (an init's spatial ones), or of bare loops by name."""
         axes, loops = self.statement.axes, self.statement.loops
         if axes:
             init = self.statement.block.endswith("_init")
@@ -100,7 +194,7 @@ class Executed:
         return tuple(int(evaluate(i, at, self.values)) for i in self.touches[column].indices)
 
     def updates(self) -> tuple[str, NDArray[np.bool_]]:
-        """The family if this is ``x = x + ...``, and for which instances: x occurs only once."""
+        """The family if this is ``x = x + ...``, and the instances in which x occurs only once."""
         write = self.statement.write
         family = update_family(write)
         same = [read.buffer.same_as(write.buffer) for read in self.touches[1:]]
@@ -109,7 +203,7 @@ class Executed:
         return family, once & bool(family)
 
 
-def executed(program: IRModule | PrimFunc | Schedule) -> list[Executed]:
+def executed(program: TensorProgram) -> list[Executed]:
     """Every statement of a program with its instances.
 
     Raises ``UsageError`` for programs that ``walk`` cannot follow, for more than ``MOST``
@@ -131,7 +225,7 @@ def executed(program: IRModule | PrimFunc | Schedule) -> list[Executed]:
 
 
 def _slots(steps: Sequence[Step]) -> int:
-    """How many instances fit into these steps, were all conditions true."""
+    """The number of instances of these steps if all conditions are true."""
     total = 0
     for step in steps:
         match step:
@@ -166,7 +260,7 @@ def _check_buffers_are_shared(stmt: Any, *, inside: bool) -> None:
 
 
 class _Collector:
-    """Statements in program order; ``values`` is what each variable but a loop's stands for."""
+    """Statements in program order, and the ``values`` of all variables except the loops'."""
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
@@ -180,7 +274,7 @@ class _Collector:
         start: int,
         axes: tuple[Bound, ...],
     ) -> int:
-        """The slot after these steps, which begin at slot ``start``."""
+        """Collect the statements of these steps, from slot ``start`` on; returns the slot after."""
         reads: list[tuple[Touch, tuple[Fact, ...]]] = []
         for step in steps:
             match step:

@@ -1,4 +1,7 @@
-"""A program executed on paper: its instances in order, and what each does to which element."""
+"""Runs of a program on paper, and the matching of their instances: is every instance run once?
+
+A run is the instances of a program in order, with what each does to which element.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlc_course.errors import UsageError
+from mlc_course.tensor_program.legality import verdicts
 from mlc_course.tensor_program.legality.instances import OUTSIDE, Ints, executed
-from mlc_course.tensor_program.legality.verdicts import Iteration
-from mlc_course.tensor_program.reading.walk import Repeat, main_function
-from mlc_course.tensor_program.tvm_names import IRModule, PrimFunc, Schedule
+from mlc_course.tensor_program.legality.verdicts import Illegal, Iteration, Kind
+from mlc_course.tensor_program.tir import (
+    Repeat,
+    TensorProgram,
+    main_function,
+)
 
 # What an instance does to an element. The families of updates follow from UPDATE on.
 READ, WRITE, BOTH, UPDATE = range(4)
@@ -20,13 +27,13 @@ FAMILIES = ("sum", "product", "maximum", "minimum")
 
 
 def does(mode: int) -> str:
-    """The verb of an ``Iteration``."""
+    """The verb for what an instance does, as an ``Iteration`` has it."""
     return ("reads", "writes", "reads and writes", "updates")[min(mode, UPDATE)]
 
 
 @dataclass(frozen=True, eq=False)
 class Touches:
-    """One row for each element that an instance touches, sorted by element and then by time.
+    """Touches of elements by instances, sorted by element and then by time.
 
     ``instances`` are places in the order of execution.
     """
@@ -37,7 +44,7 @@ class Touches:
 
     @property
     def starts(self) -> NDArray[np.bool_]:
-        """Where another element begins."""
+        """True where the touches of another element begin."""
         starts = np.ones(self.elements.size, np.bool_)
         starts[1:] = np.diff(self.elements) != 0
         return starts
@@ -50,7 +57,7 @@ class Run:
     buffers, in the order of the buffers' names. Raises what ``instances.executed`` raises.
     """
 
-    def __init__(self, program: IRModule | PrimFunc | Schedule) -> None:
+    def __init__(self, program: TensorProgram) -> None:
         self.parts = executed(program)
         self.parameters = {str(each.name) for each in main_function(program).params}
         sizes = [each.times.size for each in self.parts]
@@ -77,7 +84,7 @@ class Run:
         return {str(b.name): tuple(int(extent) for extent in b.shape) for b in buffers}
 
     def check_same_buffers(self, other: Run) -> None:
-        """Raises ``UsageError`` unless both use the same names and shapes."""
+        """Raise ``UsageError`` unless both programs use buffers of the same names and shapes."""
         ours, theirs = self.shapes, other.shapes
         odd = [n for n in sorted({*ours, *theirs}) if ours.get(n) != theirs.get(n)]
         if odd:
@@ -90,7 +97,7 @@ class Run:
     # --- instances ------------------------------------------------------------------------------
 
     def keys(self, signatures: dict[str, int], width: int) -> Ints:
-        """A row for each instance, equal for the same instances; ``signatures`` grows."""
+        """A row for each instance, equal for the same instances; adds to ``signatures``."""
         rows = np.full((len(self), 1 + width), -1, np.int64)
         for each, places in zip(self.parts, self.places, strict=True):
             buffers = [str(touch.buffer.name) for touch in each.touches]
@@ -102,23 +109,23 @@ class Run:
 
     @property
     def width(self) -> int:
-        """The most columns that an instance needs in ``keys``."""
+        """The largest number of columns that an instance needs in ``keys``."""
         return max((e.elements.shape[1] + e.scalars.shape[1] for e in self.parts), default=0)
 
     @property
     def depth(self) -> int:
-        """The most loops or axes around a statement."""
+        """The largest number of loops or axes around a statement."""
         return max((each.tags.shape[1] for each in self.parts), default=0)
 
     def tags(self, depth: int) -> Ints:
-        """A row for each instance: where it is in its loops or its block's axes."""
+        """A row for each instance: the values of its block's axes or its loops."""
         rows = np.full((len(self), depth), -1, np.int64)
         for each, places in zip(self.parts, self.places, strict=True):
             rows[places, : each.tags.shape[1]] = each.tags[:, :depth]
         return rows
 
     def iteration(self, instance: int, mode: int, *, axes: bool = False) -> Iteration:
-        """An instance by the values of its loops, or of its block's ``axes``."""
+        """An instance, described by the values of its loops, or of its block's ``axes``."""
         each, row = self.parts[self.part[instance]], self.row[instance]
         statement = each.statement
         names = [str(a.var.name) for a in (statement.axes if axes else statement.loops)]
@@ -133,7 +140,7 @@ class Run:
     # --- elements -------------------------------------------------------------------------------
 
     def element(self, number: int) -> tuple[str, tuple[int, ...]]:
-        """The buffer, and the place in it."""
+        """The buffer of an element, and the place in it."""
         name = max((n for n in self.base if self.base[n] <= number), key=lambda n: self.base[n])
         place = np.unravel_index(number - self.base[name], self.shapes[name])
         return name, tuple(int(index) for index in place)
@@ -147,7 +154,7 @@ class Run:
         return min(found, default=None)
 
     def private_to(self, loop: Repeat) -> set[str]:
-        """Buffers of which TVM makes one for each iteration: all that use them is inside."""
+        """Buffers that are used inside a loop only, so that TVM makes one for each iteration."""
         used: dict[str, bool] = {}
         for each in self.parts:
             for touch in each.touches:
@@ -176,7 +183,7 @@ class Run:
             yield rows[kept], load[kept], np.full(int(kept.sum()), READ)
 
     def store(self, instance: int) -> tuple[int, int]:
-        """The element that an instance writes, and how."""
+        """The element that an instance writes, and its mode."""
         part, row = int(self.part[instance]), int(self.row[instance])
         _, elements, modes = next(self.touches_of(part))
         return int(elements[row]), int(modes[row])
@@ -195,3 +202,127 @@ class Run:
 
 def _joined(arrays: Sequence[Ints]) -> Ints:
     return np.concatenate([np.empty(0, np.int64), *arrays])
+
+
+# --- coverage -------------------------------------------------------------------------------------
+
+Flags = NDArray[np.bool_]
+
+
+def outside(run: Run) -> Illegal | None:
+    """The first access that leaves its buffer, as a verdict."""
+    found = run.leaving()
+    if found is None:
+        return None
+    instance, column = found
+    part = run.parts[run.part[instance]]
+    buffer, element = str(part.touches[column].buffer.name), part.indices(run.row[instance], column)
+    iteration = run.iteration(instance, READ if column else WRITE)
+    return verdicts.coverage("outside", buffer, element, (iteration,))
+
+
+def match(old: Run, new: Run) -> Ints | Illegal:
+    """The place in ``new`` of each instance of ``old``, or the verdict on one that has none.
+
+    What ``new`` computes again, with the same result, is matched where it is first computed.
+    Raises ``UsageError`` where nothing can be said.
+    """
+    before, after = _identities(old, new, tagged=True)
+    if np.array_equal(np.sort(before), np.sort(after)):
+        return _places(before, after)
+    before, after = _identities(old, new, tagged=False)
+    kinds = max(before.max(initial=-1), after.max(initial=-1)) + 1
+    more = np.bincount(after, minlength=kinds) - np.bincount(before, minlength=kinds)
+    if len(old) and not np.isin(before, after).any():
+        raise UsageError(
+            "the two programs have no statement in common",
+            expected="the same arithmetic on the same elements",
+            got=f"{old.parts[0].form} before and {new.parts[0].form} after"
+            if new.parts
+            else "none",
+        )
+    known = np.bincount(before, minlength=kinds) > 0
+    doubled = (more > 0) & known & ~_harmless(new, after, kinds)
+    _check_not_from_init_on(new, doubled[after])
+    if doubled.any():
+        return _uncovered("twice", new, doubled[after], after)
+    if (more < 0).any():
+        return _uncovered("missing", old, (more < 0)[before])
+    if (~known).any():
+        return _uncovered("extra", new, ~known[after])
+    return _places(before, after)
+
+
+def _identities(old: Run, new: Run, *, tagged: bool) -> tuple[Ints, Ints]:
+    """A number for each instance of both runs, equal for the same instances.
+
+    With ``tagged``, instances that do the same are told apart by their loops or axes.
+    """
+    signatures: dict[str, int] = {}
+    width = max(old.width, new.width)
+    depth = max(old.depth, new.depth) if tagged else 0
+    tables = [np.hstack([run.keys(signatures, width), run.tags(depth)]) for run in (old, new)]
+    _, numbers = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
+    numbers = numbers.reshape(-1).astype(np.int64)
+    return numbers[: len(old)], numbers[len(old) :]
+
+
+def _places(before: Ints, after: Ints) -> Ints:
+    """Match the nth instance of each kind with the nth of the other run."""
+    old_order, new_order = (np.argsort(each, kind="stable") for each in (before, after))
+    kinds = before[old_order]
+    nth = np.arange(before.size) - np.searchsorted(kinds, kinds)
+    places = np.empty_like(before)
+    places[old_order] = new_order[np.searchsorted(after[new_order], kinds) + nth]
+    return places
+
+
+def _harmless(run: Run, numbers: Ints, kinds: int) -> Flags:
+    """Tell which kinds of instances may be run again, because they store the same value again.
+
+    They do not read what they write, no other kind writes it, and what they read is not written
+    after they first ran.
+    """
+    touches = run.touches()
+    kind, writes = numbers[touches.instances], touches.modes != READ
+    size = int(touches.elements.max(initial=-1)) + 1
+    lowest, highest, last = np.full(size, kinds), np.full(size, -1), np.full(size, -1)
+    np.minimum.at(lowest, touches.elements[writes], kind[writes])
+    np.maximum.at(highest, touches.elements[writes], kind[writes])
+    np.maximum.at(last, touches.elements[writes], touches.instances[writes])
+    first = np.full(kinds, len(run))
+    np.minimum.at(first, numbers, np.arange(len(run)))
+    shared = (lowest != highest)[touches.elements]
+    rewrites = writes & (shared | (touches.modes != WRITE))
+    stale = ~writes & (last[touches.elements] > first[kind])
+    harmless = np.ones(kinds, np.bool_)
+    harmless[kind[rewrites | stale]] = False
+    return harmless
+
+
+def _check_not_from_init_on(run: Run, doubled: Flags) -> None:
+    """Raise ``UsageError`` for a sum that is computed again with its init, which may be right."""
+    touches = run.touches()
+    again = doubled[touches.instances]
+    begun, updated = (
+        np.unique(touches.elements[again & mode])
+        for mode in (touches.modes == WRITE, touches.modes >= UPDATE)
+    )
+    both = np.intersect1d(begun, updated)
+    if both.size:
+        raise UsageError(
+            f"{verdicts.place(*run.element(int(both[0])))} is computed again from its init on",
+            expected="each sum computed once",
+            hint="move the loop that its reader has more of inside",
+        )
+
+
+def _uncovered(kind: Kind, run: Run, odd: Flags, same: Ints | None = None) -> Illegal:
+    """The verdict on the first odd instance; with ``same``, on its first copy as well."""
+    first = int(odd.argmax())
+    found = [first] if same is None else np.nonzero(same == same[first])[0][:2].tolist()
+    number, mode = run.store(first)
+    buffer, element = run.element(number)
+    return verdicts.coverage(
+        kind, buffer, element, tuple(run.iteration(each, mode) for each in found)
+    )

@@ -1,31 +1,31 @@
-"""Loops changed without asking whether that is legal: something for ``legality`` to judge.
+"""Changes to loops that may be illegal: programs for ``legality`` to judge.
 
-TVM's own ``reorder``, ``parallel`` and ``vectorize`` need blocks, and believe what these declare.
+TVM's own ``reorder``, ``parallel`` and ``vectorize`` need blocks, and trust what these declare.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from mlc_course.errors import AxisError, UsageError
-from mlc_course.tensor_program.reading.walk import KINDS, main_function
-from mlc_course.tensor_program.tvm_names import (
-    IRModule,
+from mlc_course.errors import AxisError, check_known
+from mlc_course.tensor_program.tir import (
+    KINDS,
     PrimFunc,
-    SBlock,
     SBlockRealize,
-    Schedule,
+    TensorProgram,
+    main_function,
     tirx,
+    with_body,
 )
 
 
-def reordered(program: IRModule | PrimFunc | Schedule, *loops: str) -> PrimFunc:
-    """The program with these loops of one perfect nest in this order, the others where they are.
+def reordered(program: TensorProgram, *loops: str) -> PrimFunc:
+    """Put these loops of one perfect nest in this order; the others keep their places.
 
     before  for i: for j: body
     after   for j: for i: body      reordered(program, "j", "i")
 
-    Raises ``AxisError`` for loops that do not stand directly inside each other.
+    Raises ``AxisError`` for loops that are not directly inside each other.
     """
     function = main_function(program)
     nest = _nest(function.body, set(loops))
@@ -40,30 +40,26 @@ def reordered(program: IRModule | PrimFunc | Schedule, *loops: str) -> PrimFunc:
     order = [nest[names.index(next(wanted) if name in loops else name)] for name in names]
     inner = nest[-1].body
     for loop in reversed(order):
-        inner = _with(loop, body=inner)
+        inner = with_body(loop, inner)
     return function.with_body(_replaced(function.body, nest[0], inner))
 
 
-def run_as(program: IRModule | PrimFunc | Schedule, loop: str, kind: str) -> PrimFunc:
-    """The program with one loop "parallel", "vectorized", "unrolled" or "serial".
+def run_as(program: TensorProgram, loop: str, kind: str) -> PrimFunc:
+    """Make one loop "parallel", "vectorized", "unrolled" or "serial".
 
     Raises ``AxisError`` when there is no such loop, or more than one, and ``UsageError`` for
     another kind.
     """
     kinds = {name: each for each, name in KINDS.items()}
-    if kind not in kinds:
-        raise UsageError(f"run_as({loop}): no such kind", expected=" | ".join(kinds), got=kind)
+    check_known(f"run_as({loop}): no such kind", kind, kinds)
     function = main_function(program)
     found = [each for each in _loops(function.body) if str(each.loop_var.name) == loop]
     if len(found) != 1:
         known = ", ".join(str(each.loop_var.name) for each in _loops(function.body))
         raise AxisError(f"run_as({loop}): {len(found)} such loops", expected=f"one of {known}")
-    return function.with_body(_replaced(function.body, found[0], _with(found[0], kind=kinds[kind])))
-
-
-def _with(loop: Any, **changed: Any) -> Any:
-    parts = {"kind": loop.kind, "body": loop.body, **changed}
-    return tirx.For(loop.loop_var, loop.min, loop.extent, parts["kind"], parts["body"])
+    (old,) = found
+    new = tirx.For(old.loop_var, old.min, old.extent, kinds[kind], old.body)
+    return function.with_body(_replaced(function.body, old, new))
 
 
 def _inside(stmt: Any) -> list[Any]:
@@ -105,14 +101,10 @@ def _replaced(stmt: Any, old: Any, new: Any) -> Any:
         case tirx.SeqStmt():
             return tirx.SeqStmt([_replaced(each, old, new) for each in stmt.seq])
         case tirx.For():
-            return _with(stmt, body=_replaced(stmt.body, old, new))
+            return with_body(stmt, _replaced(stmt.body, old, new))
         case tirx.IfThenElse():
             otherwise = _replaced(stmt.else_case, old, new) if stmt.else_case else None
             return tirx.IfThenElse(stmt.condition, _replaced(stmt.then_case, old, new), otherwise)
         case SBlockRealize():
-            block = stmt.block
-            parts = (block.init, block.alloc_buffers, block.match_buffers, block.annotations)
-            body = _replaced(block.body, old, new)
-            head = (block.iter_vars, block.reads, block.writes, block.name_hint)
-            return SBlockRealize(stmt.iter_values, stmt.predicate, SBlock(*head, body, *parts))
+            return with_body(stmt, _replaced(stmt.block.body, old, new))
     return stmt

@@ -1,4 +1,4 @@
-"""What can be said of a change to a program: legal, illegal with its witness, or unknown."""
+"""Verdicts on a change to a program: legal, illegal with a witness, or unknown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOW: dict[str, str] = {"reads": "read", "updates": "updated", "reads and writes"
 
 @dataclass(frozen=True)
 class Iteration:
-    """One execution of a statement: its loops' values, outermost first, and what it does."""
+    """One execution of a statement: the values of its loops, outermost first, and what it does."""
 
     at: Mapping[str, int]
     does: str  # "reads", "writes", "updates" (a term of a sum) or "reads and writes"
@@ -41,11 +41,11 @@ class Iteration:
 
 @dataclass(frozen=True)
 class Legal:
-    """Every instance is there once, and no two that depend on each other have changed sides.
+    """The verdict that every instance is run once, and after all that it depends on.
 
-    ``instances`` were compared. In ``reordered_sums`` elements the terms of a sum (or product,
-    minimum, maximum) come in another order, which changes the rounding only. ``recomputed``
-    instances are done again with the same result. ``because`` is the question's answer in words.
+    ``instances`` is the number that were compared. In ``reordered_sums`` elements the terms of a
+    sum (or product, minimum, maximum) come in another order, which changes the rounding only.
+    ``recomputed`` instances are run again with the same result. ``because`` says it in words.
     """
 
     instances: int
@@ -64,9 +64,10 @@ class Legal:
 
 @dataclass(frozen=True)
 class Illegal:
-    """A witness: an element, and the iterations that conflict over it, in their order before.
+    """The verdict with a witness: an element, and the iterations that conflict over it, in order.
 
-    Of ``missing``, ``extra`` and ``outside`` there is one iteration, of the others two.
+    The order is the one before the change. The kinds ``missing``, ``extra`` and ``outside`` have
+    one iteration, the others two.
     """
 
     kind: Kind
@@ -77,7 +78,7 @@ class Illegal:
 
     @property
     def group(self) -> str:
-        """``dependence``, ``coverage``, ``race`` or ``axis kind``."""
+        """The group of its kind: ``dependence``, ``coverage``, ``race`` or ``axis kind``."""
         return GROUPS[self.kind]
 
     @property
@@ -94,7 +95,7 @@ class Illegal:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Nothing can be said, and why."""
+    """The verdict that nothing can be said, with the reason."""
 
     reason: str
     hint: str = ""
@@ -107,14 +108,14 @@ Verdict = Legal | Illegal | Unknown
 
 
 def place(buffer: str, element: tuple[int, ...]) -> str:
-    """``X[1, 2]``."""
+    """An element as the program writes it: ``X[1, 2]``."""
     return f"{buffer}[{', '.join(map(str, element))}]"
 
 
-def dependence(
+def broken_dependence(
     kind: Kind, buffer: str, element: tuple[int, ...], first: Iteration, second: Iteration
 ) -> Illegal:
-    """``first`` ran before ``second``, and now runs after it."""
+    """The verdict on ``first``, which ran before ``second`` and now runs after it."""
     what = f"{first} {first.does} {place(buffer, element)}"
     if kind == "flow":
         now = NOW[second.does]
@@ -133,7 +134,7 @@ def race(
     element: tuple[int, ...],
     pair: tuple[Iteration, Iteration],
 ) -> Illegal:
-    """Two iterations of a loop that is ``how``: parallel or vectorized."""
+    """The verdict on two iterations of a loop that is ``how``: parallel or vectorized."""
     first, second = pair
     sentence = (
         f"{first} {first.does} {place(buffer, element)}, which {second} {second.does}: "
@@ -145,7 +146,7 @@ def race(
 def axis_kind(
     block: str, axes: str, buffer: str, element: tuple[int, ...], pair: tuple[Iteration, Iteration]
 ) -> Illegal:
-    """Two instances of a block that differ in axes declared spatial."""
+    """The verdict on two instances of a block that differ in axes declared spatial."""
     first, second = pair
     sentence = (
         f"{axes} of block {block} are declared spatial, but "
@@ -157,7 +158,7 @@ def axis_kind(
 def coverage(
     kind: Kind, buffer: str, element: tuple[int, ...], iterations: tuple[Iteration, ...]
 ) -> Illegal:
-    """An instance that is not there once."""
+    """The verdict on an instance that is not run exactly once."""
     first, where = iterations[0], place(buffer, element)
     if kind == "missing":
         sentence = f"before, {first} {first.does} {where}; now no iteration does that"

@@ -1,4 +1,4 @@
-"""Cache misses, counted: every access of a program goes through a simulated cache.
+"""Cache misses of a program, counted exactly on simulated caches.
 
 The addresses do not depend on the data, so the loops of a program, with each access replaced by a
 look-up in a table of tags, are a program that counts its misses. TVM compiles that one too.
@@ -16,27 +16,21 @@ from numpy.typing import NDArray
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.machine import Machine
-from mlc_course.tensor_program.reading import addresses
-from mlc_course.tensor_program.reading.walk import (
+from mlc_course.tensor_program.tir import (
+    ALIGNMENT,
     Bound,
     Expr,
     Guard,
+    PrimFunc,
     Repeat,
     Step,
+    TensorLoad,
+    TensorProgram,
     Touch,
     Var,
-    main_function,
-    operands,
-    walk,
-)
-from mlc_course.tensor_program.tvm_names import (
-    ALIGNMENT,
-    IRModule,
-    PrimFunc,
-    Schedule,
-    TensorLoad,
-    compact_buffers,
+    addresses,
     compile_program,
+    operands,
     shared_tensor,
     tirx,
 )
@@ -46,7 +40,11 @@ EMPTY = -1  # the tag of a place that holds no line
 
 @dataclass(frozen=True)
 class Cache:
-    """``bytes`` in lines of ``line`` bytes; a line may stand in any of the ``ways`` of one set."""
+    """A cache of ``bytes``, in lines of ``line`` bytes and sets of ``ways`` lines.
+
+    The address of a line decides its set, which may hold it in any of its ways. Raises
+    ``SizeError`` unless the sets and the bytes of a line are powers of two.
+    """
 
     bytes: int = 32 * 1024
     ways: int = 8
@@ -57,7 +55,7 @@ class Cache:
         powers = all(size > 0 and size & (size - 1) == 0 for size in (sets, self.line))
         if self.ways < 1 or rest or not powers:
             raise SizeError(
-                "not a cache: sets and lines come in powers of two",
+                "not a cache: the numbers of sets and of bytes in a line must be powers of two",
                 expected="bytes = sets * ways * line",
                 got=f"{self.bytes} bytes, {self.ways} ways, {self.line} bytes a line",
             )
@@ -70,8 +68,9 @@ class Cache:
 def levels(machine: Machine) -> tuple[Cache, ...]:
     """The data caches of a machine, first to last, as one thread has them to itself.
 
-    Their sizes are the machine's. Where their sets are no power of two, there are fewer sets here
-    and more ways; eight ways where the system does not tell. The default cache, if it tells none.
+    Where the number of sets is no power of two, there are fewer sets here, and more ways. A cache
+    whose ways the system does not tell has eight. If it tells of no cache, the result is the
+    default cache.
     """
     line = machine.line_bytes
     known = (
@@ -90,7 +89,7 @@ def _cache(size: int, ways: int, line: int) -> Cache:
 
 @dataclass(frozen=True)
 class Counts:
-    """What one cache saw; a line of ``line`` bytes is filled at each miss."""
+    """Accesses and misses of one cache; each miss fills a line of ``line`` bytes."""
 
     accesses: int
     misses: int
@@ -98,16 +97,12 @@ class Counts:
 
     @property
     def bytes_moved(self) -> int:
-        """Bytes filled from the next level; what is written back to it comes on top."""
+        """Bytes filled from the next level, without those written back to it."""
         return self.misses * self.line
-
-    @property
-    def miss_rate(self) -> float:
-        return self.misses / self.accesses if self.accesses else 0.0
 
 
 def count(
-    program: IRModule | PrimFunc | Schedule,
+    program: TensorProgram,
     *levels: Cache,
     registers: Sequence[str] = ("local",),
     start: int = 0,
@@ -116,10 +111,10 @@ def count(
 
     Exact for least-recently-used caches, empty at the start, that fill on writes too; for one
     thread; without prefetching. Loops run in program order, whatever their kind: a vector is its
-    elements, one by one. Buffers stand one behind the other from address ``start``, parameters
-    first, each from a new page on, as TVM allocates them (local ones shrunk to what is in use).
-    Buffers in the storage scopes named by ``registers`` are no memory: compilers keep small local
-    arrays in registers; ``()`` counts them too. Without levels, one cache of 32 KiB.
+    elements, one by one. Buffers follow one another from address ``start``, parameters first, each
+    from a new page on, as TVM allocates them (local ones shrunk to what is in use). Buffers in the
+    storage scopes named by ``registers`` are not counted, because compilers keep small local arrays
+    in registers; with ``()`` they are. The default is one cache of 32 KiB.
 
     Cachegrind, on the machine code of every rung of the matmul ladder at 192^3, finds the same
     misses within 3 % (0.5 % but for one rung). It sees fewer accesses: one for a vector.
@@ -139,35 +134,30 @@ def count(
 
 
 def counter(
-    program: IRModule | PrimFunc | Schedule,
+    program: TensorProgram,
     *levels: Cache,
     registers: Sequence[str] = (),
     start: int = 0,
 ) -> PrimFunc:
-    """A program of tags (one int64 array per level) and counts (accesses, misses per level)."""
-    lines = [level.line for level in levels]
-    if lines != sorted(lines):
-        raise SizeError(
-            "a level has shorter lines than the one before",
-            expected="lines that fill those of the level before",
-            got=lines,
-        )
-    function = main_function(program).with_attr("global_symbol", "main")
-    compact = main_function(compact_buffers(IRModule({"main": function})))
-    steps = walk(compact)
-    base = addresses.placed([*compact.params, *addresses.buffers(steps)], registers, start)
+    """The program that counts misses.
+
+    Its parameters are the tags (one int64 array for each level) and the counts (accesses and misses
+    of each level).
+    """
+    steps, base = addresses.placed(program, registers, start)
     return Counter(base, levels).function(steps)
 
 
 def int64_array(size: int, value: int) -> NDArray[np.int64]:
-    """An aligned int64 array."""
+    """An int64 array full of one value, aligned so that TVM can share it."""
     room = np.empty(size + ALIGNMENT // 8, np.int64)
     skip = (-room.ctypes.data // 8) % (ALIGNMENT // 8)
     room[:] = value
     return room[skip : skip + size]
 
 
-def _long(value: int) -> Expr:
+def int64(value: int) -> Expr:
+    """A constant of the counting program."""
     return tirx.const(value, "int64")
 
 
@@ -181,6 +171,13 @@ class Counter:
     """Writes the counting program; ``unknown`` are the variables whose values are data."""
 
     def __init__(self, base: dict[Var, int], levels: Sequence[Cache]) -> None:
+        lines = [level.line for level in levels]
+        if lines != sorted(lines):
+            raise SizeError(
+                "a level has shorter lines than the one before",
+                expected="lines at least as long as those of the level before",
+                got=lines,
+            )
         self.base, self.levels = base, levels
         self.names = itertools.count()
         self.unknown: set[Var] = set()
@@ -190,13 +187,12 @@ class Counter:
         ]
         self.counts = tirx.decl_buffer((2 * len(levels),), "int64", name="counts")
         self.way, self.held = (
-            [tirx.decl_buffer((1,), "int64", name=f"{name}_{i}", scope="local") for i in self.ids]
+            [
+                tirx.decl_buffer((1,), "int64", name=f"{name}_{i}", scope="local")
+                for i in range(len(levels))
+            ]
             for name in ("way", "held")
         )
-
-    @property
-    def ids(self) -> range:
-        return range(len(self.levels))
 
     def function(self, steps: Sequence[Step]) -> PrimFunc:
         body = [tirx.AllocBuffer(each) for each in (*self.way, *self.held)]
@@ -234,41 +230,53 @@ class Counter:
         return self.look_up(0, addresses.address(step, self.base))
 
     def look_up(self, level: int, address: Expr) -> list[Any]:
-        """Find the line of an address and put it first in its set; where it is not, the next level.
+        """Statements that put the line of an address first in its set; a miss asks the next level.
 
         Each set is a list, most recently used first: lines move back one by one until the place is
         reached from which this one was taken, or the last falls out.
         """
         cache, tags = self.levels[level], self.tags[level]
         way, held = self.way[level], self.held[level]
-        line, first, old = (
-            tirx.Var(f"{name}_{next(self.names)}", "int64") for name in ("line", "first", "old")
-        )
+        line = self.bound(self.line_of(level, address))
+        first = self.bound(self.first_place(level, line.var))
+        place = first.var + way[0]
+        old = self.bound(tags[place])
         missed = [self.add(2 * level + 1, 1)]
         if level + 1 < len(self.levels):
-            missed += [self.add(2 * level + 2, 1), *self.look_up(level + 1, line * cache.line)]
-        place = first + way[0]
-        found = tirx.Select(old.equal(line), _long(cache.ways + 1), way[0] + 1)
+            missed += [self.add(2 * level + 2, 1), *self.look_up(level + 1, line.var * cache.line)]
+        found = tirx.Select(old.var.equal(line.var), int64(cache.ways + 1), way[0] + 1)
         move = tirx.SeqStmt(
             [
-                tirx.Bind(old, tags[place]),
+                old,
                 tirx.BufferStore(tags, held[0], [place]),
-                tirx.BufferStore(held, old, [0]),
+                tirx.BufferStore(held, old.var, [0]),
                 tirx.BufferStore(way, found, [0]),
             ]
         )
         search = [
-            tirx.BufferStore(held, line, [0]),
-            tirx.BufferStore(way, _long(0), [0]),
+            tirx.BufferStore(held, line.var, [0]),
+            tirx.BufferStore(way, int64(0), [0]),
             tirx.While(way[0] < cache.ways, move),
-            tirx.IfThenElse(way[0].equal(_long(cache.ways)), _sequence(missed), None),
+            tirx.IfThenElse(way[0].equal(int64(cache.ways)), _sequence(missed), None),
         ]
-        shift = cache.line.bit_length() - 1
         return [
-            tirx.Bind(line, tirx.shift_right(address, _long(shift))),
-            tirx.Bind(first, tirx.bitwise_and(line, _long(cache.sets - 1)) * cache.ways),
-            tirx.IfThenElse(tags[first] != line, _sequence(search), None),
+            line,
+            first,
+            tirx.IfThenElse(tags[first.var] != line.var, _sequence(search), None),
         ]
+
+    def line_of(self, level: int, address: Expr) -> Expr:
+        """The number of the line that holds a byte."""
+        return tirx.shift_right(address, int64(self.levels[level].line.bit_length() - 1))
+
+    def first_place(self, level: int, line: Expr) -> Expr:
+        """Where the set of a line begins in the table of tags."""
+        cache = self.levels[level]
+        return tirx.bitwise_and(line, int64(cache.sets - 1)) * cache.ways
+
+    def bound(self, value: Expr) -> Any:
+        """A statement that gives a value a name, its ``var``."""
+        return tirx.Bind(tirx.Var(f"n_{next(self.names)}", "int64"), value)
 
     def add(self, place: int, amount: int) -> Any:
         return tirx.BufferStore(self.counts, self.counts[place] + amount, [place])

@@ -1,8 +1,8 @@
-"""What memory costs on this machine, by the size of what is read: nanoseconds a load, GB a second.
+"""Latency and bandwidth of memory on this machine, measured for working sets of many sizes.
 
-Latency is measured by a pointer chase: the place of each load is what the load before found there,
-so none can start early, and a random order leaves prefetchers nothing to guess. Bandwidth is
-measured by reading everything in order, in vectors. Both are TensorIR, compiled by TVM. Source:
+Latency is measured by a pointer chase: each load gives the address of the next, so none can start
+early, and a random order leaves prefetchers nothing to guess. Bandwidth is measured by reading
+everything in order, in vectors. Both are TensorIR, compiled by TVM. Source:
 L. McVoy, C. Staelin, lmbench: Portable Tools for Performance Analysis, USENIX 1996.
 """
 
@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from mlc_course.errors import UsageError
 from mlc_course.machine import Machine, describe
 from mlc_course.measure import Call, Clock, quartiles
+from mlc_course.measure import readings as timed
 from mlc_course.tensor_program.memory.cache import int64_array
-from mlc_course.tensor_program.tvm_names import T, compile_program, shared_tensor
+from mlc_course.tensor_program.tir import T, compile_program, shared_tensor
 
 Memory = NDArray[np.int64]
 
 PLACE_BYTES = 8
-LINE_BYTES = 64  # one place of a chase stands in each
+LINE_BYTES = 64  # a chase has one place in each line
 SMALLEST_BYTES, LARGEST_BYTES = 4 << 10, 512 << 20
 LOADS = 1 << 15  # of one reading; eight times as many where they are fast
 FAST_BYTES = 1 << 20
@@ -43,7 +44,7 @@ WARM_UPS = 8  # calls of that many loads: as many as 16 MiB have lines
 
 @dataclass(frozen=True)
 class Probe:
-    """A working set of ``bytes``, and what reading it took: one figure for each reading."""
+    """A working set of ``bytes``, with its latency and its bandwidth in each reading."""
 
     bytes: int
     ns_per_load: tuple[float, ...]
@@ -68,9 +69,9 @@ class Probe:
 
 @dataclass(frozen=True, eq=False)
 class Ring:
-    """``memory[i]`` is the place to go to from place i; made by ``ring``, one cycle of ``places``.
+    """A cycle of ``places``, where ``memory[i]`` is the place after place i; made by ``ring``.
 
-    They are ``spacing`` bytes apart in memory; what lies between them is never read by a chase.
+    The places are ``spacing`` bytes apart; a chase never reads what lies between them.
     """
 
     memory: Memory
@@ -82,9 +83,9 @@ class Ring:
 
 
 def ring(size: int, *, spacing: int = LINE_BYTES, shuffled: bool = True, seed: int = 0) -> Ring:
-    """Places in ``size`` bytes, one every ``spacing`` bytes, each leading to the next of one cycle.
+    """Make one cycle of places in ``size`` bytes, one place every ``spacing`` bytes.
 
-    In the order of their addresses, or shuffled: then every cycle is as likely as any other.
+    It goes in the order of the addresses or, shuffled, is drawn evenly among all cycles.
     Raises ``UsageError`` for a spacing that is no multiple of 8 bytes, and where less than two
     places fit.
     """
@@ -92,10 +93,10 @@ def ring(size: int, *, spacing: int = LINE_BYTES, shuffled: bool = True, seed: i
 
 
 def chase(way: Ring, loads: int, *, chains: int = 1) -> Call:
-    """A call that makes ``loads`` loads: each goes where the one before it in its chain led.
+    """A call that makes ``loads`` loads, each from the address that the load before it has read.
 
     Chains start at different places, and each call goes on where the last one stopped. Raises
-    ``UsageError`` when the chains are more than the places, or do not divide the loads.
+    ``UsageError`` for more chains than places, or chains that do not divide the loads.
     """
     if loads < 1 or not 1 <= chains <= way.places or loads % chains:
         raise UsageError(
@@ -209,7 +210,7 @@ def measure_hierarchy(
 def probe(
     sizes: Sequence[int], *, readings: int = READINGS, clock: Clock = time.perf_counter
 ) -> Iterator[Probe]:
-    """A probe of each size in bytes, as it is measured; every working set is read once before.
+    """Measure each working set, given its size in bytes, and yield its probe.
 
     Raises ``UsageError`` for a size below 1 KiB, and without readings.
     """
@@ -225,8 +226,8 @@ def probe(
         passes = -(-STREAM_BYTES // size)
         loads = 8 * LOADS if size <= FAST_BYTES else LOADS
         rounds = min(way.places // loads + 1, WARM_UPS)
-        seconds = _readings(chase(way, loads), rounds, readings, clock)
-        streamed = _readings(stream(way.memory, passes), 1, readings, clock)
+        seconds = timed(chase(way, loads), readings, warm_ups=rounds, clock=clock)
+        streamed = timed(stream(way.memory, passes), readings, clock=clock)
         yield Probe(
             size,
             tuple(1e9 * s / loads for s in seconds),
@@ -235,7 +236,7 @@ def probe(
 
 
 def per_level(probes: Sequence[Probe], machine: Machine | None = None) -> dict[str, Probe]:
-    """For each cache the probe in the middle (by ratio) of the sizes that it is first to hold.
+    """The probe that stands for each cache: the middle one, by ratio, of the sizes that it holds.
 
     The last entry, "memory", is the largest probe. A cache that the operating system does not
     tell of, or that no probe fits, is left out.
@@ -251,17 +252,6 @@ def per_level(probes: Sequence[Probe], machine: Machine | None = None) -> dict[s
             found[name] = min(inside, key=lambda p: max(p.bytes / middle, middle / p.bytes))
     if probes:
         found["memory"] = max(probes, key=lambda each: each.bytes)
-    return found
-
-
-def _readings(call: Call, warm_ups: int, readings: int, clock: Clock) -> list[float]:
-    for _ in range(warm_ups):
-        call()
-    found = []
-    for _ in range(readings):
-        start = clock()
-        call()
-        found.append(clock() - start)
     return found
 
 

@@ -1,4 +1,4 @@
-"""A workload: one problem, said three times (NumPy, float64 NumPy, TensorIR), with its inputs."""
+"""Workloads: a problem in NumPy, in float64 NumPy and in TensorIR, with its inputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlc_course.errors import SizeError, WrongResult
-from mlc_course.tensor_program.tvm_names import ALIGNMENT, PrimFunc, te
+from mlc_course.tensor_program.tir import ALIGNMENT, PrimFunc, te
 
 Array = NDArray[Any]
 FLOAT_BYTES = 4
@@ -40,7 +40,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Workload:
-    """A problem of given sizes.
+    """A problem of given sizes, with its baseline, its reference and its program.
 
     ``numpy(*inputs, out)`` is the baseline: what a good NumPy programmer writes, in place.
     ``exact(*inputs)`` is the reference: called with float64 inputs to check results.
@@ -67,7 +67,7 @@ class Workload:
         return sum(FLOAT_BYTES * int(np.prod(t.shape)) for t in (*self.operands, self.result))
 
     def program(self) -> PrimFunc:
-        """The naive TensorIR program: buffers of the inputs in order, then of the result."""
+        """The naive TensorIR program, a function of the inputs in order and then of the result."""
         return te.create_prim_func(list(self.expression()))
 
     def inputs(self, seed: int = 0) -> list[Array]:
@@ -76,7 +76,7 @@ class Workload:
         return [aligned(rng.normal(0.0, t.deviation, t.shape)) for t in self.operands]
 
     def output(self) -> Array:
-        """Room for a result, filled with NaN so that an element never written is seen."""
+        """An array for the result, full of NaN, so that an element never written is seen."""
         return aligned(np.full(self.result.shape, np.nan))
 
     def reference(self, inputs: Sequence[Array]) -> Array:

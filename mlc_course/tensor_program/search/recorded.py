@@ -1,4 +1,4 @@
-"""Recorded searches: every trial with its decisions, its time and NumPy's beside it."""
+"""Recorded searches: every trial with its decisions and its time beside NumPy's."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from importlib import resources
 from pathlib import Path
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import Machine
-from mlc_course.tensor_program.problems.workload import Workload
-from mlc_course.tensor_program.problems.workloads import make_workload
-from mlc_course.tensor_program.record import Record, made_on
+from mlc_course.tensor_program.ladders import Record, made_on
+from mlc_course.tensor_program.problems import Workload, make_workload
 from mlc_course.tensor_program.search import tune
-from mlc_course.tensor_program.search.genome import Gene
+from mlc_course.tensor_program.search.evolution import Gene
 from mlc_course.tensor_program.search.spaces import (
     polynomial_everywhere,
     sample_micro_kernels,
     strategy,
 )
-from mlc_course.tensor_program.tvm_names import Schedule
+from mlc_course.tensor_program.tir import Schedule
 
 
 @dataclass(frozen=True)
@@ -57,12 +55,12 @@ class Population:
 
 
 def best_so_far(ratios: Sequence[float]) -> list[float]:
-    """The best of the first 1, 2, 3, ... trials."""
+    """The best ratio of the first 1, 2, 3, ... trials."""
     return list(itertools.accumulate(ratios, max))
 
 
 def place_of_best(ratios: Sequence[float]) -> int:
-    """Where the best stands, counted from 0; raises ``UsageError`` when there is no trial."""
+    """The place of the best trial, from 0; raises ``UsageError`` when there is no trial."""
     if not ratios:
         raise UsageError("place_of_best: no trials", expected="one or more", got="none")
     return max(range(len(ratios)), key=ratios.__getitem__)
@@ -88,6 +86,7 @@ def expected_best(ratios: Sequence[float], draws: int) -> float:
 # --- what comes with the course -----------------------------------------------------------------
 
 WORKLOAD = "matmul_exp_matmul"
+RECORDINGS = Path(__file__).parent / "recordings"
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class Recording:
         return sch
 
     def replay(self, sch: Schedule, place: int) -> None:
-        """Do to a naive schedule what one trial did; raises ``UsageError`` where there is none."""
+        """Apply one trial to a naive schedule; raises ``UsageError`` if there is no such trial."""
         trials = self.about["trials"]
         if not 0 <= place < len(trials):
             raise UsageError("no such trial", expected=f"0 to {len(trials) - 1}", got=place)
@@ -122,11 +121,16 @@ class Recording:
             tune.replay(self.folder, place, sch)
 
     def _pack(self, sch: Schedule, decided: Sequence[int]) -> None:
-        """Its traces do not hold what Python decided, so the space is run again."""
+        """Run the space again, because its traces do not hold what Python decided."""
         known = {field.name for field in fields(Machine)}
         machine = Machine(**{k: v for k, v in self.about["machine"].items() if k in known})
         sample_micro_kernels(sch, self.workload, machine, decided)
         polynomial_everywhere(sch)
+
+
+def recordings() -> list[str]:
+    """Names of the recorded searches that come with the course."""
+    return sorted(entry.name for entry in RECORDINGS.iterdir())
 
 
 def recording(name: str, workload: str = WORKLOAD) -> Recording:
@@ -135,7 +139,7 @@ def recording(name: str, workload: str = WORKLOAD) -> Recording:
     Raises ``UsageError`` for a strategy of which nothing is recorded.
     """
     strategy(name)
-    folder = Path(str(resources.files("mlc_course") / "recordings" / "tune" / f"{workload}_{name}"))
+    folder = RECORDINGS / f"{workload}_{name}"
     about = tune.read_about(folder)
     if about is None or "trials" not in about:
         raise UsageError(f"no search of {workload} with {name} is recorded", got=folder.name)

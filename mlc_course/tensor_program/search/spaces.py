@@ -1,4 +1,4 @@
-"""Spaces of schedules: what a search may choose, and how it moves among the choices."""
+"""Spaces of schedules, and the strategies that search them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlc_course.errors import UsageError
+from mlc_course.errors import UsageError, check_known
 from mlc_course.machine import Machine, describe
-from mlc_course.tensor_program import names
-from mlc_course.tensor_program.ladders import PRODUCTS
-from mlc_course.tensor_program.ladders.gebp import RegisterTile, micro_kernel
-from mlc_course.tensor_program.problems.workload import Workload
-from mlc_course.tensor_program.tvm_names import LoopRV, Schedule, meta_schedule
-from mlc_course.tensor_program.vector_math import polynomial_exp
+from mlc_course.tensor_program.ladders import PRODUCTS, RegisterTile, micro_kernel
+from mlc_course.tensor_program.problems import Workload
+from mlc_course.tensor_program.schedule import lookup, polynomial_exp
+from mlc_course.tensor_program.tir import LoopRV, Schedule, meta_schedule
 
 LARGEST_INNER_TILE = 64
 
@@ -44,7 +42,7 @@ def _drawn(schedule: Callable[[Schedule], None]) -> Any:
 
 
 def nothing_more(sch: Schedule) -> None:
-    """The trace records the whole schedule."""
+    """Do nothing: the trace records the whole schedule."""
 
 
 # --- random tiles: the article's stochastic schedule ------------------------------------------
@@ -52,8 +50,8 @@ def nothing_more(sch: Schedule) -> None:
 
 def sample_tiles(sch: Schedule) -> None:
     """Tile every sum with tile sizes drawn at random, and put its columns innermost."""
-    for block in names.blocks(sch):
-        reduced = names.reduction_loops(sch, block)
+    for block in lookup.blocks(sch):
+        reduced = lookup.reduction_loops(sch, block)
         if reduced:
             _sample_tile(sch, block, reduced)
 
@@ -62,8 +60,8 @@ def _sample_tile(sch: Schedule, block: str, reduced: set[str]) -> None:
     outer: list[LoopRV] = []
     inner: list[LoopRV] = []
     inner_sums: list[LoopRV] = []
-    for name in names.loops(sch, block):
-        loop = names.loop(sch, block, name)
+    for name in lookup.loops(sch, block):
+        loop = lookup.loop(sch, block, name)
         factors = sch.sample_perfect_tile(loop, n=2, max_innermost_factor=LARGEST_INNER_TILE)
         outside, inside = sch.split(loop, factors)
         outer.append(outside)
@@ -111,8 +109,8 @@ def sample_micro_kernels(
 
 def polynomial_everywhere(sch: Schedule) -> None:
     """Replace every exp, as the micro-kernels of this space do."""
-    for block in names.blocks(sch):
-        if names.is_exp(sch, block):
+    for block in lookup.blocks(sch):
+        if lookup.is_exp(sch, block):
             polynomial_exp(sch, block)
 
 
@@ -172,7 +170,6 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def strategy(name: str) -> Strategy:
-    """Raises ``UsageError`` for a strategy that does not exist."""
-    if name not in STRATEGIES:
-        raise UsageError(f"no strategy {name!r}", expected=" | ".join(STRATEGIES), got=name)
+    """The strategy of this name; raises ``UsageError`` when there is none."""
+    check_known("no strategy", name, STRATEGIES)
     return STRATEGIES[name]

@@ -1,32 +1,151 @@
-"""Run a search, keep its database, resume it, and read the best schedule back."""
+"""MetaSchedule searches: run one, keep its database, resume it, read the best schedule back.
+
+Each candidate is compiled and timed in a child process, which may crash or hang. TVM's own local
+runner links a shared library with the system's C++ compiler for every candidate; here the child
+compiles in memory, so a machine without a compiler can search too.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlc_course.background import pushed
+import numpy as np
+
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
-from mlc_course.tensor_program.ladder import Rung
-from mlc_course.tensor_program.problems.workload import Workload
-from mlc_course.tensor_program.record import Record, provenance, save
+from mlc_course.parallel import pushed
+from mlc_course.tensor_program.ladders import Record, Rung, provenance, save
+from mlc_course.tensor_program.problems import Workload, aligned
 from mlc_course.tensor_program.search.spaces import Strategy
 from mlc_course.tensor_program.search.spaces import strategy as strategy_of
-from mlc_course.tensor_program.search.trial import ChildRunner, InMemoryBuilder, Tried, measure
-from mlc_course.tensor_program.tvm_names import (
+from mlc_course.tensor_program.tir import (
     Schedule,
     Trace,
     compiled_module,
     cpu_target,
     derived_object,
+    load_cpu_intrinsics,
     meta_schedule,
+    tvm,
 )
+
+DEVIATION = 0.02  # of the inputs: small enough for exp of a product to stay finite
+READINGS = 3
+SLOW_S = 0.5  # a candidate this slow is run once: a warm-up would change little and cost much
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One measured candidate; ``seconds`` is None when it failed, and ``error`` says how."""
+
+    seconds: float | None
+    error: str | None
+
+
+def measure(
+    path: str,
+    shapes: list[tuple[int, ...]],
+    threads: int,
+    *,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
+    """Compile the program in a file, in the child, and time it on random inputs: seconds a call.
+
+    On one thread, ``time.process_time`` is a clock that neighbours on the same core do not move.
+    """
+    module = tvm.load_program(Path(path).read_text())
+    run = tvm.compile_program(module, threads=threads)
+    tvm.use_threads(threads)
+    rng = np.random.default_rng(0)
+    tensors = [tvm.shared_tensor(aligned(rng.normal(0, DEVIATION, s))) for s in shapes]
+
+    def once() -> float:
+        start = clock()
+        run(*tensors)
+        return clock() - start
+
+    first = once()
+    return [first] if first > SLOW_S else [once() for _ in range(READINGS)]
+
+
+@derived_object
+class InMemoryBuilder(meta_schedule.builder.PyBuilder):  # type: ignore[misc]
+    """Writes each candidate down for the child that will compile it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def build(self, build_inputs: list[Any]) -> list[Any]:
+        return [
+            meta_schedule.builder.BuilderResult(self._write(each.mod), None)
+            for each in build_inputs
+        ]
+
+    def _write(self, module: Any) -> str:
+        with tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".json", delete=False) as f:
+            f.write(tvm.dump_program(module))
+        return f.name
+
+
+@derived_object
+class _Known(meta_schedule.runner.PyRunnerFuture):  # type: ignore[misc]
+    def __init__(self, seconds: list[float] | None, error: str | None) -> None:
+        super().__init__()
+        self.seconds, self.error = seconds, error
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> Any:
+        return meta_schedule.runner.RunnerResult(self.seconds, self.error)
+
+
+@derived_object
+class ChildRunner(meta_schedule.runner.PyRunner):  # type: ignore[misc]
+    """Times each candidate in a child process and tells ``on_trial`` at once.
+
+    A child that is not done after ``limit_s`` seconds is killed; one that dies is replaced.
+    """
+
+    def __init__(
+        self,
+        threads: int,
+        limit_s: float,
+        on_trial: Callable[[Tried], None],
+        timed: Callable[..., list[float]] = measure,
+    ) -> None:
+        super().__init__()
+        self.threads, self.on_trial, self.timed = threads, on_trial, timed
+        self.limit_s = limit_s
+        self.pool = tvm.PopenPoolExecutor(max_workers=1, timeout=limit_s)
+
+    def run(self, runner_inputs: list[Any]) -> list[Any]:
+        return [self._run(each) for each in runner_inputs]
+
+    def _run(self, candidate: Any) -> _Known:
+        shapes = [tuple(int(n) for n in info.shape) for info in candidate.args_info]
+        path = str(candidate.artifact_path)
+        try:
+            future = self.pool.submit(self.timed, path, shapes, self.threads)
+            seconds, error = future.result(), None
+        except TimeoutError:
+            seconds, error = None, f"not done after {self.limit_s:g} s"
+        except Exception as failure:  # whatever happened in the child is this candidate's alone
+            seconds, error = None, f"{type(failure).__name__}: {failure}"
+        Path(path).unlink(missing_ok=True)
+        self.on_trial(Tried(float(np.median(seconds)) if seconds else None, error))
+        return _Known(seconds, error)
+
+
+# --- a search and its database --------------------------------------------------------------------
 
 WORKLOAD_FILE, RECORDS_FILE, ABOUT_FILE = "workload.json", "records.json", "about.json"
 BATCH = 8  # candidates between two looks of the cost model; small, so that progress is seen
@@ -57,10 +176,10 @@ def search(
 ) -> Iterator[Tried]:
     """Measure candidates until the folder's database holds ``trials`` of them; yields each.
 
-    What the folder holds already counts, so an interrupted run goes on where it stopped. The same
-    seed draws the same candidates. A candidate that crashes or is not done after ``limit_s``
+    What the folder holds already is counted, so an interrupted run goes on where it stopped. The
+    same seed draws the same candidates. A candidate that crashes or is not done after ``limit_s``
     seconds is a ``Tried`` with an error, and the search goes on. ``timed`` measures a candidate in
-    the child, as ``trial.measure`` does.
+    the child, as ``measure`` does.
 
     Raises ``UsageError`` when the folder holds another search, or one of another machine.
     """
@@ -104,7 +223,7 @@ def _about(workload: Workload, strategy: Strategy, threads: int, seed: int) -> R
 
 
 def _claim(folder: Path, about: Record) -> None:
-    """Write down what this folder's database is about, or check that it is about the same."""
+    """Note what search this folder is for, or check that it is for the same."""
     kept = read_about(folder)
     if kept is None:
         save(about, folder / ABOUT_FILE)
@@ -147,9 +266,9 @@ def readings(folder: Path) -> list[float | None]:
 
 
 def replay(folder: Path, place: int, sch: Schedule) -> None:
-    """Do to a schedule what one trial did, by its place in the search.
+    """Apply to a schedule what one trial did, given its place in the order of the search.
 
-    (TVM's own reader of a database sorts the trials by their time.)
+    TVM's own reader of a database sorts the trials by their time.
     """
     line = (folder / RECORDS_FILE).read_text().splitlines()[place]
     Trace.apply_json_to_schedule(json.loads(line)[1][0], sch)
@@ -164,7 +283,7 @@ class Found:
 
 
 def best(folder: Path) -> Found | None:
-    """None when the folder's database holds no candidate that ran.
+    """The fastest schedule of a folder's database, or None when no candidate of it ran.
 
     Raises ``UsageError`` when the folder holds no search at all.
     """
@@ -190,6 +309,7 @@ def _seconds(record: Any) -> float:
 
 
 def _task(workload: Workload, strategy: Strategy, threads: int, seed: int) -> Any:
+    load_cpu_intrinsics()
     return meta_schedule.TuneContext(
         mod=workload.program(),
         target=cpu_target(threads),
@@ -203,7 +323,7 @@ def _task(workload: Workload, strategy: Strategy, threads: int, seed: int) -> An
 
 
 def remote(fleet: Fleet, limit_s: float) -> tuple[Any, Any]:
-    """TVM's own builder and runner: the other side links what it is sent with its C++ compiler."""
+    """TVM's builder and runner for a fleet, whose machines link with their C++ compiler."""
     config = meta_schedule.runner.RPCConfig(
         tracker_host=fleet.host,
         tracker_port=fleet.port,
@@ -218,7 +338,7 @@ def remote(fleet: Fleet, limit_s: float) -> tuple[Any, Any]:
 
 @derived_object
 class _Reporter(meta_schedule.measure_callback.PyMeasureCallback):  # type: ignore[misc]
-    """Tells what a fleet measured, a batch at a time."""
+    """Reports what a fleet measured, a batch at a time."""
 
     def __init__(self, push: Callable[[Tried], None]) -> None:
         super().__init__()

@@ -1,0 +1,332 @@
+"""Write the sample output in README.md and docs/ from real runs and recorded results (`make docs`).
+
+    python docs/samples.py           fill every sample, and draw the ladder's picture
+    python docs/samples.py --check   status 1 when a page shows something else
+
+A sample is what stands between the marks ``<!-- sample: NAME -->`` and ``<!-- end -->``. It may be
+a block of its own or a few words in the middle of a sentence.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import re
+import runpy
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mlc_course.commands import main as mlc_course
+from mlc_course.exercise import UnmetCheck, check, computes, inner_stride, scheduled
+from mlc_course.mugraph.cost import cost, target
+from mlc_course.mugraph.programs import published, workload
+from mlc_course.tensor_program.ladders import Record, load, made_on, record
+from mlc_course.tensor_program.plots import save_plot
+from mlc_course.tensor_program.problems import matmul
+from mlc_course.tensor_program.schedule import reorder
+from mlc_course.tensor_program.tir import Schedule
+from mlc_course.units import milliseconds
+
+ROOT = Path(__file__).parent.parent
+RESULTS, EXAMPLES = ROOT / "benchmarks" / "results", ROOT / "docs" / "examples"
+SAMPLE = re.compile(r"(<!-- sample: ([\w-]+) -->)(.*?)(<!-- end -->)", re.S)
+LESSON = re.compile(r"^\| (\d+) \| \[([^\]]+)\]\(([^)]+)\) \|", re.M)
+
+
+def recorded(name: str) -> Record:
+    """The results of ``benchmarks/NAME.py``."""
+    return load(RESULTS / f"{name}.json")
+
+
+def made_by(name: str) -> str:
+    """The machine, the date and the script of recorded results."""
+    return f"{made_on(recorded(name))}; `benchmarks/{name}.py`"
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A block of code, as Markdown."""
+    return f"```{language}\n{text.rstrip()}\n```"
+
+
+def rows(head: str, *lines: str) -> str:
+    """A Markdown table; ``head`` and ``lines`` have their columns between bars."""
+    return "\n".join((head, re.sub(r"[^|]+", "---", head), *lines))
+
+
+def output(act: Callable[[], object]) -> str:
+    """Return the text that ``act`` prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        act()
+    return printed.getvalue()
+
+
+def command(line: str) -> str:
+    """A command and what it prints, when it is run in the root of the course."""
+    words = shlex.split(line)[1:]
+    with contextlib.chdir(ROOT):
+        return f"$ {line}\n{output(lambda: mlc_course(words)).rstrip()}"
+
+
+def example(name: str) -> str:
+    """A program of docs/examples, and what it prints."""
+    path = EXAMPLES / name
+    printed = output(lambda: runpy.run_path(str(path)))
+    return f"{fenced(path.read_text(), 'python')}\n\nprints\n\n{fenced(printed)}"
+
+
+def lessons() -> str:
+    """The lessons of the start page."""
+    index = json.loads((ROOT / "notebooks" / "index.ipynb").read_text(encoding="utf-8"))
+    page = "\n".join("".join(cell["source"]) for cell in index["cells"])
+    found = [
+        f"| {int(n):02} | [{title}](notebooks/{file}) |" for n, title, file in LESSON.findall(page)
+    ]
+    return rows("| | lesson |", *found)
+
+
+def house() -> str:
+    """The rooms in reading order, with the question that each answers."""
+    test = ast.parse((ROOT / "tests" / "test_architecture.py").read_text(encoding="utf-8"))
+    (rooms,) = (
+        ast.literal_eval(each.value)
+        for each in test.body
+        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "ROOMS"
+    )
+    lines = []
+    for room in rooms[1:]:
+        path = ROOT / room.replace(".", "/")
+        if path.is_dir():
+            source, name = path / "__init__.py", str(path.relative_to(ROOT / "mlc_course"))
+        elif (source := path.with_suffix(".py")).exists():
+            name = source.name
+        else:
+            continue  # a pattern, for the folders of lessons
+        said = (ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or "").splitlines()
+        lines.append(f"| `{name}` | {said[0]} |")
+    return rows("| room of `mlc_course` | |", *lines).replace("``", "`")
+
+
+def a_check() -> str:
+    """The feedback for a student whose inner loop walks down a column."""
+
+    def answer(sch: Schedule) -> None:
+        reorder(sch, "C", "n", "k", "m")
+
+    def look() -> None:
+        try:
+            check(scheduled(answer, matmul(40, 56, 72)), computes(), inner_stride("C"))
+        except UnmetCheck as found:
+            print(found)
+
+    return fenced(output(look))
+
+
+def climb() -> Record:
+    """The recorded climb that README shows."""
+    return recorded("ladder")["climbs"]["1 thread"]
+
+
+def ladder() -> str:
+    """Every rung, as ``mlc-course ladder`` prints it."""
+    taken = climb()
+    numpy = f"{'NumPy':<16} {milliseconds(taken['baseline']['median_s']):>11}"
+    printed = (record.title(taken), "", record.HEAD, *map(record.row, taken["rungs"]), numpy)
+    return f"{fenced(chr(10).join(printed))}\n\n({made_by('ladder')})"
+
+
+def last_rungs() -> str:
+    """The last rung of each ladder beside the ratio that it was built for."""
+    lines = [
+        f"| {each['what']} | {each['measured']:.2f} | {each['wanted']:.2f} |"
+        for each in recorded("ladder")["targets"]
+    ]
+    return rows("| ladder | NumPy / ours | built for |", *lines)
+
+
+def strategies() -> str:
+    """A table of search strategies: the best schedule of each, and the time that it took."""
+    taken = recorded("tune")
+    lines = []
+    for name, found in taken["strategies"].items():
+        low, high = found["ratio_iqr"]
+        lines.append(
+            f"| {name} | {milliseconds(found['best_s'])} | {found['ratio_to_numpy']:.2f} "
+            f"[{low:.2f} {high:.2f}] | {found['search_seconds'] / 60:.1f} min |"
+        )
+    head = "| strategy | best | NumPy / ours, middle half | search took |"
+    return f"{rows(head, *lines)}\n\n({taken['trials']} trials each; {made_by('tune')})"
+
+
+def verifications() -> str:
+    """Each published graph against its program."""
+    lines = [
+        f"| `{each['name']}` | {milliseconds(each['median_s'])} | {each['tests']:,} "
+        f"| {each['error_bound']:.1e} |"
+        for each in recorded("verify")["graphs"]
+    ]
+    head = "| graph | time | tests | bound |"
+    return f"{rows(head, *lines)}\n\n(One core; {made_by('verify')})"
+
+
+def mutants() -> str:
+    """A phrase that counts the verifier's verdicts on mutants."""
+    counted = recorded("verify")["mutants"]
+    kinds = counted["kinds"].values()
+    refused, accepted, undecided = (
+        sum(kind[what] for kind in kinds) for what in ("refused", "accepted", "undecided")
+    )
+    return (
+        f"of {refused + accepted + undecided:,} mutants of these graphs it refused {refused:,}, "
+        f"accepted {accepted:,} and left {undecided:,} undecided, and of those that it accepted "
+        f"{len(counted['wrongly accepted'])} differ in float64"
+    )
+
+
+KNOWN_BEFORE = {
+    "rms_norm_matmul": "28 s on many cores, 183 s on one thread (Mirage's paper)",
+    "gated_mlp": "40.2 s on one thread (Mirage's code)",
+    "gqa": "nothing in 598 s (a user of Mirage)",
+    "stable_attention": "no search that we know of",
+}
+
+
+def searches() -> str:
+    """A table of the seven programs: the time of each search, and the graphs that are kept."""
+    taken = recorded("superoptimize")
+    one, two = taken["one_core"], taken["two_cores_seconds"]
+    lines = [
+        f"| `{each['program']}` | {each['seconds']:.1f} s | {two[each['program']]:.1f} s "
+        f"| {each['values']:,} of {each['candidates']:,} "
+        f"| {KNOWN_BEFORE.get(each['program'], '')} |"
+        for each in one
+    ]
+    both = sum(each["seconds"] for each in one), taken["two_cores_seconds_together"]
+    lines.append(f"| all seven | {both[0]:.1f} s | {both[1]:.1f} s | | |")
+    head = "| program | one core | two cores | values kept, of candidates | before |"
+    return (
+        f"{rows(head, *lines)}\n\n(Workers started beforehand; at most {taken['peak_gb']:.2f} GB "
+        f"in a process; {made_by('superoptimize')})"
+    )
+
+
+def ranking() -> str:
+    """The graph that was found for attention with a stable softmax."""
+    name = "stable_attention"
+    one = next(e for e in recorded("superoptimize")["one_core"] if e["program"] == name)
+    program = workload(name)
+    before = 1e6 * float(cost(program, target("a100")).total)
+    lines = [
+        f"{'':>3} {'us':>8} {'operators':>9}  how",
+        f"{'':>3} {before:>8.2f} {len(program.equations):>9}  as it is, each operator a kernel",
+    ]
+    for place, each in enumerate(one["found"], 1):
+        lines.append(f"{place:>3} {each['cost_us']:>8.2f} {each['operators']:>9}  {each['how']}")
+    return fenced("\n".join(lines))
+
+
+def grading() -> str:
+    """A sentence on the time that grading a class takes."""
+    taken = recorded("grading")
+    minutes = taken["minutes_of"]
+    return (
+        f"{taken['submissions']} submissions of {taken['exercises']} exercises took "
+        f"{taken['minutes']:.0f} minutes on {taken['cores']} cores ({minutes['grade']:.0f} of "
+        f"grading, {minutes['race']:.0f} of races; {made_by('grading')})"
+    )
+
+
+SAMPLES: Mapping[str, Callable[[], str]] = {
+    "lessons": lessons,
+    "check": a_check,
+    "house": house,
+    "ladder": ladder,
+    "last-rungs": last_rungs,
+    "count-misses": lambda: example("count_misses.py"),
+    "is-it-legal": lambda: example("is_it_legal.py"),
+    "strategies": strategies,
+    "fused-graph": lambda: fenced(str(published("rms_norm_matmul_fused"))),
+    "verify": lambda: fenced(
+        "\n".join(
+            (
+                command("mlc-course verify rms_norm_matmul rms_norm_matmul_fused"),
+                command("mlc-course verify rms_norm_matmul docs/examples/wrong_mean.txt"),
+            )
+        )
+    ),
+    "verify-in-python": lambda: example("verify.py"),
+    "epsilon": lambda: fenced(
+        command("mlc-course verify docs/examples/rms_norm.txt docs/examples/epsilon_in_a_loop.txt")
+    ),
+    "verifications": verifications,
+    "mutants": mutants,
+    "searches": searches,
+    "ranking": ranking,
+    "grading": grading,
+}
+DRAWN_AT_RANDOM = {"verify", "check"}  # their figures differ from run to run, or by machine
+
+
+def pages() -> list[Path]:
+    """The pages that may have samples."""
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def shown(page: str) -> dict[str, str]:
+    """The samples of a page as they stand; raises ``ValueError`` for a mark without its end."""
+    found = {name: inner.strip() for _, name, inner, _ in SAMPLE.findall(page)}
+    opened, closed = page.count("<!-- sample:"), page.count("<!-- end -->")
+    if not len(found) == opened == closed:
+        raise ValueError(f"{len(found)} samples, {opened} marks that open and {closed} that close")
+    return found
+
+
+def filled(page: str, samples: Mapping[str, Callable[[], str]] = SAMPLES) -> str:
+    """The page with new samples. Raises ``KeyError`` for a name that nothing makes."""
+    shown(page)
+
+    def fill(found: re.Match[str]) -> str:
+        text = samples[found[2]]()
+        edge = "\n\n" if "\n" in text else ""
+        return f"{found[1]}{edge}{text}{edge}{found[4]}"
+
+    return SAMPLE.sub(fill, page)
+
+
+def same(name: str, left: str, right: str) -> bool:
+    """Two texts of a sample are alike; where figures are drawn at random, but for the figures."""
+    if name in DRAWN_AT_RANDOM:
+        left, right = (re.sub(r"-?\d[\d.e+-]*", "0", text) for text in (left, right))
+    return left.strip() == right.strip()
+
+
+def stale(page: str, samples: Mapping[str, Callable[[], str]] = SAMPLES) -> list[str]:
+    """The names of samples that a page shows otherwise than they are now."""
+    return [name for name, text in shown(page).items() if not same(name, text, samples[name]())]
+
+
+def main() -> int:
+    """Fill the pages, or with ``--check`` say which are out of date."""
+    status = 0
+    for path in pages():
+        text = path.read_text(encoding="utf-8")
+        names = stale(text)
+        if not names:
+            continue
+        where = path.relative_to(ROOT)
+        if "--check" in sys.argv:
+            print(f"{where}: out of date: {', '.join(names)}; make docs")
+            status = 1
+        else:
+            path.write_text(filled(text), encoding="utf-8")
+            print(f"{where}: {', '.join(names)}")
+    if "--check" not in sys.argv:
+        save_plot(climb(), RESULTS / "ladder.png")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+"""The ``mlc-course`` command: the options of every subcommand.
+
+A subcommand is the function ``run`` of the module with its name, which takes the options as keyword
+arguments. The module is imported only when the subcommand runs, so that ``mlc-course --help`` waits
+for neither NumPy nor TVM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlc_course import __version__
+from mlc_course.errors import CourseError
+from mlc_course.parallel import INTERRUPTED
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+FIRST_COMMANDS = (
+    ("mlc-course lab", "read the lessons in JupyterLab"),
+    ("mlc-course ladder matmul_exp_matmul --quick", "transform a program until it beats NumPy"),
+    ("mlc-course superoptimize rms_norm_matmul", "let the machine find a fused GPU kernel"),
+)
+USAGE_STATUS = 2  # what argparse itself ends with
+
+
+def _run(module: str, **options: Any) -> int:
+    status: int = importlib.import_module(f"mlc_course.commands.{module}").run(**options)
+    return status
+
+
+def _subcommand(subparsers: Subparsers, name: str, purpose: str) -> argparse.ArgumentParser:
+    parser = subparsers.add_parser(name, help=purpose)
+    parser.set_defaults(run=functools.partial(_run, name))
+    return parser
+
+
+def add_doctor(subparsers: Subparsers) -> None:
+    """``mlc-course doctor``: is this machine ready?"""
+    parser = _subcommand(subparsers, "doctor", "check this machine, line by line")
+    _add_json_switch(parser, "print the findings as JSON")
+
+
+def add_lab(subparsers: Subparsers) -> None:
+    """``mlc-course lab``: read the lessons."""
+    parser = _subcommand(subparsers, "lab", "open the lessons in JupyterLab")
+    parser.add_argument(
+        "--no-browser", dest="browser", action="store_false", help="only print the address"
+    )
+    parser.add_argument("--port", type=int, help="default: the first free one from 8888 on")
+
+
+def add_ladder(subparsers: Subparsers) -> None:
+    """``mlc-course ladder``: transform a program rung by rung, beside NumPy."""
+    parser = _subcommand(subparsers, "ladder", "climb a ladder of transformations past NumPy")
+    parser.add_argument("workload", help="matmul_exp_matmul, matmul, linear_relu, softmax, conv2d")
+    _add_problem(parser)
+    parser.add_argument("--rungs", type=_words, default=(), metavar="A,B", help="only these")
+    parser.add_argument("--quick", action="store_true", help="small sizes, under 20 seconds")
+    _add_file(parser, "--json", "write the record here")
+    _add_file(parser, "--plot", "draw it here (.png, .svg)")
+    _add_file(
+        parser,
+        "--roofline",
+        "count the bytes of each rung (minutes, on full sizes), draw them under the roofs",
+    )
+
+
+def add_tune(subparsers: Subparsers) -> None:
+    """``mlc-course tune``: let the machine search for a schedule."""
+    parser = _subcommand(subparsers, "tune", "search for a schedule, and keep what is found")
+    parser.add_argument("workload", help="matmul_exp_matmul, matmul, linear_relu, softmax, ...")
+    _add_problem(parser)
+    parser.add_argument(
+        "--strategy", default="packing", help="random, blind, evolutionary or packing"
+    )
+    parser.add_argument("--trials", type=int, default=32, help="candidates to measure")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--limit", dest="limit_s", type=float, default=10.0, help="seconds for one candidate"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="database; resumed if it exists")
+    _add_file(parser, "--json", "write the comparison here")
+    parser.add_argument("--rpc", metavar="HOST:PORT", help="measure through a TVM RPC tracker")
+    parser.add_argument("--key", help="which of the tracker's machines")
+    parser.add_argument("--recorded", action="store_true", help="replay the course's recordings")
+
+
+def add_verify(subparsers: Subparsers) -> None:
+    """``mlc-course verify``: do two mu-graphs compute the same?"""
+    parser = _subcommand(
+        subparsers,
+        "verify",
+        "do two mu-graphs compute the same function? 0 equal, 1 different, 2 cannot be told",
+    )
+    for side in ("left", "right"):
+        parser.add_argument(side, metavar=side.upper(), help="a file, or a graph of the course")
+    parser.add_argument("--error", type=float, default=1e-9, help="accepted (default 1e-9)")
+    parser.add_argument("--extent", type=int, default=2, help="steps of small grids and loops")
+    parser.add_argument("--full", action="store_true", help="test the full sizes besides")
+    _add_json_switch(parser, "print the verdict as JSON")
+
+
+def add_superoptimize(subparsers: Subparsers) -> None:
+    """``mlc-course superoptimize``: let the machine find the fused graph."""
+    parser = _subcommand(
+        subparsers,
+        "superoptimize",
+        "search for fused mu-graphs that are equal to a program, ranked; 1 when none is found",
+    )
+    parser.add_argument("program", metavar="PROGRAM", help="a file, or a program of the course")
+    parser.add_argument("--target", default="a100", help="a100 or h100 (default a100)")
+    parser.add_argument("--max-ops", type=int, metavar="N", help="operators of a graph, at most")
+    parser.add_argument("--time-limit", type=float, metavar="S", help="seconds")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--executor", metavar="dask://HOST:PORT", help="search on a Dask cluster")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write graphs and results here")
+    _add_file(parser, "--json", "write what was found here")
+    parser.add_argument("--fresh", action="store_true", help="do not use earlier results")
+
+
+def add_grade(subparsers: Subparsers) -> None:
+    """``mlc-course grade``: marks that can be trusted."""
+    parser = _subcommand(subparsers, "grade", "grade a folder of submissions, unattended")
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="DIR/STUDENT/... or DIR/STUDENT.zip"
+    )
+    parser.add_argument("--solutions", type=Path, default=Path("solutions"), metavar="DIR")
+    parser.add_argument("--out", type=Path, default=Path("marks.csv"), metavar="FILE.csv")
+    parser.add_argument("--jobs", type=int, help="processes at a time (default: one for each core)")
+    parser.add_argument("--executor", metavar="dask://HOST:PORT", help="grade on a Dask cluster")
+    parser.add_argument(
+        "--sandbox", choices=("bubblewrap", "rlimits"), help="default: the best here"
+    )
+    _add_json_switch(parser, "print the marks as JSON")
+
+
+def _add_problem(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", type=_sizes, default=(), metavar="M,K,..", help="whole numbers")
+    parser.add_argument("--threads", type=int, default=1, help="for NumPy and ours (default 1)")
+
+
+def _add_json_switch(parser: argparse.ArgumentParser, purpose: str) -> None:
+    parser.add_argument("--json", dest="as_json", action="store_true", help=purpose)
+
+
+def _add_file(parser: argparse.ArgumentParser, option: str, purpose: str) -> None:
+    place = f"{option.removeprefix('--')}_path"
+    parser.add_argument(option, dest=place, type=Path, metavar="FILE", help=purpose)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(size) for size in text.split(","))
+
+
+AddCommand = Callable[["Subparsers"], None]
+COMMANDS: tuple[AddCommand, ...] = (
+    add_doctor,
+    add_lab,
+    add_ladder,
+    add_tune,
+    add_verify,
+    add_superoptimize,
+    add_grade,
+)
+
+
+def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of the whole command line; each subcommand sets ``run``."""
+    parser = argparse.ArgumentParser(prog="mlc-course", description="The course on one command.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for add in commands:
+        add(subparsers)
+    return parser
+
+
+def welcome() -> str:
+    """What ``mlc-course`` alone prints: the commands to begin with, and where the others are."""
+    lines = [f"  {command:<45} {what}" for command, what in FIRST_COMMANDS]
+    rest = "mlc-course --help lists all commands; mlc-course COMMAND --help explains one."
+    return "\n".join(("Three commands to begin with:", "", *lines, "", rest, ""))
+
+
+def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] = COMMANDS) -> int:
+    """Run one command line and return its exit status.
+
+    A ``CourseError`` is the user's to solve, so it is printed as its text, without a traceback.
+    Without any argument, print the commands to begin with; like argparse, that ends with status 2.
+    """
+    parser = build_parser(commands)
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.exit(USAGE_STATUS, welcome())
+    options = vars(parser.parse_args(arguments))
+    try:
+        status: int = options.pop("run")(**options)
+    except CourseError as error:
+        notes = getattr(error, "__notes__", ())
+        print("\n".join((f"{type(error).__name__}: {error}", *notes)), file=sys.stderr)
+        return USAGE_STATUS
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return status

@@ -1,0 +1,157 @@
+"""``mlc-course grade``: from a folder of submissions to a table, feedback and a gradebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from mlc_course.commands.output import check_file
+from mlc_course.grading.course import (
+    GRADED,
+    SETTINGS,
+    Marks,
+    Settings,
+    Store,
+    Submission,
+    exams_in,
+    feedback,
+    find,
+    grade_all,
+    gradebook,
+    percent,
+    prepare,
+    race_all,
+    table,
+    without_notebook,
+)
+from mlc_course.grading.process import BUBBLEWRAP, chosen
+from mlc_course.parallel import INTERRUPTED, executor_for
+
+MOST_ROWS = 150  # of the table that is printed; the CSV has all
+
+
+def run(
+    folder: Path,
+    *,
+    solutions: Path,
+    out: Path,
+    jobs: int | None = None,
+    executor: str | None = None,
+    sandbox: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """Grade, print, write; 0 when everything was graded, 1 when something has to be tried again.
+
+    Beside ``out`` (CSV) are the marks themselves (``.sqlite``) and a folder of feedback. Ctrl-C
+    keeps what is graded. Raises ``UsageError`` on bad arguments before anything is graded.
+    """
+    check_file(out, (".csv",))
+    exams = exams_in(solutions)
+    submissions = find(folder, exams)
+    handed_in = {each.assignment for each in submissions}
+    exams = [exam for exam in exams if exam.assignment in handed_in]
+    start = executor_for(executor, jobs)
+    store = Store(out.with_suffix(".sqlite"))
+    settings = Settings(sandbox=sandbox, seed=store.seed)
+    _tell(_which_sandbox(chosen(sandbox)))
+    missing = without_notebook(folder, submissions)
+    if missing:
+        _tell(f"no notebook of this course: {', '.join(missing)}")
+    with tempfile.TemporaryDirectory(prefix="mlc-grade-") as scratch:
+        os.environ["TMPDIR"] = scratch  # for the workers: what one that is killed leaves behind
+        try:
+            for exam in exams:
+                prepare(exam, solutions, store, settings)
+            failed = grade_all(submissions, exams, store, settings, start)
+            race_all(exams, store, settings)
+        except KeyboardInterrupt:
+            done = len(list(store.marks()))
+            _tell(f"stopped: {done} of {len(submissions)} graded; the same command goes on")
+            return INTERRUPTED
+    current = {(each.student, each.assignment) for each in submissions}
+    marks = [each for each in store.marks() if (each.student, each.assignment) in current]
+    write(marks, out)
+    _fill_gradebook(submissions, marks, solutions.parent)
+    store.close()
+    print(json.dumps([_record(each) for each in marks], indent=2) if as_json else _rows(marks))
+    _tell(f"marks: {out}   feedback: {_feedback(out)}   {len(failed)} not graded")
+    return 1 if failed else 0
+
+
+def write(marks: Sequence[Marks], out: Path) -> None:
+    """The CSV, and a page of feedback for each."""
+    part = out.with_name(out.name + ".part")
+    part.write_text(table(marks), encoding="utf-8")
+    part.replace(out)
+    for each in marks:
+        feedback.write(_feedback(out), each)
+
+
+def _fill_gradebook(submissions: Sequence[Submission], marks: Sequence[Marks], root: Path) -> None:
+    """Show the marks in nbgrader's gradebook, where the course has one."""
+    if not (root / SETTINGS).exists():
+        return
+    notebooks = {(each.student, each.assignment): each.notebook for each in submissions}
+    named = [each for each in marks if gradebook.STUDENT.fullmatch(each.student)]
+    for each in marks:
+        if each not in named:
+            _tell(f"{each.student!r} is no name for nbgrader's gradebook; see the CSV")
+    gradebook.record_marks(
+        (
+            gradebook.Entry(
+                each.student,
+                each.assignment,
+                {test.grade_id: test.points for test in each.tests},
+                notebooks[each.student, each.assignment],
+            )
+            for each in named
+        ),
+        root=root,
+    )
+
+
+def _tell(text: str) -> None:
+    """What is not the result itself, so that the result can be piped."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _record(marks: Marks) -> dict[str, Any]:
+    return {"points": marks.points, "out_of": marks.out_of} | asdict(marks)
+
+
+def _feedback(out: Path) -> Path:
+    return out.with_name(f"{out.stem}_feedback")
+
+
+def _which_sandbox(name: str) -> str:
+    if name == BUBBLEWRAP:
+        return "sandbox: bubblewrap; no network, no files but their own, limits on everything"
+    return (
+        "sandbox: rlimits only, so that a submission may read every file that you may read\n"
+        "  hint      apt-get install bubblewrap; or grade as a user who cannot read solutions/"
+    )
+
+
+def _rows(marks: Sequence[Marks]) -> str:
+    lines = [f"{'student':<32} {'assignment':<34} {'points':>9} {'':>5}  note"]
+    for each in marks[:MOST_ROWS]:
+        points = f"{each.points:g}/{each.out_of:g}"
+        notes = [] if each.status == GRADED else [each.status]
+        notes += ["graded on counters only"] if each.counters_only else []
+        notes += each.remarks[:1]
+        lines.append(
+            f"{each.student[:32]:<32} {each.assignment[:34]:<34} {points:>9} "
+            f"{percent(each):>4.0f}%  {'; '.join(notes)[:60]}"
+        )
+    if len(marks) > MOST_ROWS:
+        lines.append(f"... and {len(marks) - MOST_ROWS} more")
+    middle = statistics.median(map(percent, marks))
+    lines.append(f"{len(marks)} submissions, half of them above {middle:.0f} %")
+    return "\n".join(lines)

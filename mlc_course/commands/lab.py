@@ -1,0 +1,76 @@
+"""``mlc-course lab``: JupyterLab on the course's start page."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from collections.abc import Mapping
+from pathlib import Path
+
+import mlc_course
+from mlc_course.errors import MachineError, UsageError
+
+ROOT = Path(mlc_course.__file__).resolve().parent.parent
+START_PAGE = "notebooks/index.ipynb"
+HIGHEST_PORT = 65535
+
+
+def command(root: Path = ROOT, *, browser: bool, port: int | None) -> list[str]:
+    """The command line of JupyterLab, serving ``root`` and opening its start page.
+
+    Raises ``UsageError`` when ``root`` has no lessons, as an installed package has none, and for
+    a port that does not exist.
+    """
+    if port is not None and not 0 <= port <= HIGHEST_PORT:
+        raise UsageError("lab: no such port", expected=f"0 to {HIGHEST_PORT}", got=port)
+    if not (root / START_PAGE).is_file():
+        raise UsageError(
+            "lab: the lessons are not here",
+            expected=START_PAGE,
+            got=f"no such file in {root}",
+            hint="install from a checkout of the course: make lab",
+        )
+    words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
+    words.append(f"--LabApp.default_url=/lab/tree/{START_PAGE}")
+    # The address is all that is left of the log, unless something goes wrong.
+    words += ["--ServerApp.log_level=ERROR", "--LabApp.log_level=ERROR"]
+    if not browser:
+        words.append("--no-browser")
+    if port is not None:
+        words.append(f"--port={port}")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        words.append("--allow-root")  # a container's only user; the server listens on loopback
+    return words
+
+
+def environment(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The inherited variables with this Python's programs first: nbgrader calls alembic by name."""
+    own = str(Path(sys.executable).parent)
+    path = inherited.get("PATH", os.defpath)
+    return {**inherited, "PATH": os.pathsep.join((own, path))}
+
+
+def has_browser(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> bool:
+    """Can a page be opened for the reader? Browsers for a text terminal do not count."""
+    displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    if platform == "linux" and not any(environ.get(name) for name in displays):
+        return False
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return True
+
+
+def run(*, browser: bool, port: int | None) -> int:
+    """Become JupyterLab: it takes this process over, and Ctrl-C is its own.
+
+    Raises ``MachineError`` when JupyterLab cannot be started.
+    """
+    words = command(browser=browser and has_browser(), port=port)
+    print("JupyterLab prints its address below. Ctrl-C, twice, stops it.", flush=True)
+    try:
+        os.execve(words[0], words, environment())
+    except OSError as error:
+        raise MachineError("lab: JupyterLab does not start", got=error, hint="make setup") from None

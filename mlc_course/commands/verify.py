@@ -1,0 +1,77 @@
+"""``mlc-course verify``: two graphs are read, compared, and the verdict is printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mlc_course.errors import CourseError, UsageError
+from mlc_course.mugraph.ir import KernelGraph, from_json, parse
+from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, published, workload
+from mlc_course.mugraph.verify import Verdict, plain_verdict, verify
+
+EQUAL, DIFFERENT, UNDECIDED = 0, 1, 2
+
+
+def graph(source: str) -> KernelGraph:
+    """A graph from a file in the text form or as ``.json``, or one of the course's by its name.
+
+    Raises ``GraphError`` or ``ShapeError`` with the line, ``UsageError`` for what cannot be read.
+    """
+    path = Path(source)
+    if not path.is_file():
+        if source in NAMES:
+            return workload(source)
+        if source in PROGRAM_OF:
+            return published(source)
+        known = (*NAMES, *PROGRAM_OF)
+        raise UsageError(
+            f"{source}: no such file, and no graph of the course",
+            expected=f"a file, or one of {', '.join(known)}",
+            got=source,
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+        return from_json(json.loads(text)) if path.suffix == ".json" else parse(text)
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UsageError(f"{source} cannot be read", expected="text", got=error) from None
+    except CourseError as error:
+        error.add_note(f"in {source}")
+        raise
+
+
+def run(left: str, right: str, *, error: float, extent: int, full: bool, as_json: bool) -> int:
+    """Print whether two graphs are equal; 0 equal, 1 different, 2 outside what can be decided."""
+    try:
+        verdict = verify(graph(left), graph(right), error=error, extent=extent, full=full)
+    except CourseError as reason:
+        if not as_json:
+            raise
+        notes = getattr(reason, "__notes__", [])
+        said = {"equal": None, "reason": "\n".join([type(reason).__name__, str(reason), *notes])}
+        print(json.dumps(said, indent=2))
+        return UNDECIDED
+    if as_json:
+        print(json.dumps(_plain(verdict), indent=2))
+    else:
+        print(verdict)
+        if verdict.equal and len(verdict.outputs) > 1:
+            print("outputs:", ", ".join(f"{i} = {j}" for i, j in enumerate(verdict.outputs)))
+    return EQUAL if verdict.equal else DIFFERENT
+
+
+def _plain(verdict: Verdict) -> dict[str, Any]:
+    example = verdict.counterexample
+    return {
+        **plain_verdict(verdict),
+        "counterexample": None
+        if example is None
+        else {
+            "inputs": {name: array.tolist() for name, array in example.inputs.items()},
+            "output": example.output,
+            "place": list(example.place),
+            "left": example.left_value,
+            "right": example.right_value,
+        },
+    }

@@ -1,0 +1,11 @@
+"""Which programs of students may run? A closed list, with every index proved in bounds.
+
+Read ``admitted_programs`` first.
+"""
+
+from mlc_course.grading.admission.admitted_programs import admit, dtypes
+
+__all__ = [
+    "admit",
+    "dtypes",
+]

@@ -1,0 +1,52 @@
+"""What is asked of an answer? Right results, structure, counts, speed, equal graphs.
+
+Read ``checking`` first, the form that all checks have and what a student sees below an answer, then
+``correctness``.
+"""
+
+from mlc_course.grading.checks.checking import (
+    RATIO,
+    Demand,
+    Examined,
+    check,
+    examine,
+    findings_here,
+    recording,
+)
+from mlc_course.grading.checks.correctness import agrees, computes, equals, returns
+from mlc_course.grading.checks.counted import axis_kinds, inner_stride, lanes, misses, spills
+from mlc_course.grading.checks.mugraphs import operators, read, same_program
+from mlc_course.grading.checks.prediction import breaks, holds, one_of, predicts
+from mlc_course.grading.checks.pruning import plain, prunes
+from mlc_course.grading.checks.ratio import Faster, faster, race
+
+__all__ = [
+    "Demand",
+    "Examined",
+    "Faster",
+    "RATIO",
+    "agrees",
+    "axis_kinds",
+    "breaks",
+    "check",
+    "computes",
+    "equals",
+    "examine",
+    "faster",
+    "findings_here",
+    "holds",
+    "inner_stride",
+    "lanes",
+    "misses",
+    "one_of",
+    "operators",
+    "plain",
+    "predicts",
+    "prunes",
+    "race",
+    "read",
+    "recording",
+    "returns",
+    "same_program",
+    "spills",
+]

@@ -1,0 +1,170 @@
+"""Checks that count axes, strides, cache misses and instructions: the same on every run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mlc_course.errors import UnmetCheck, UsageError
+from mlc_course.grading.checks.checking import Examined
+from mlc_course.grading.process import Program
+from mlc_course.tensor_program.memory import Cache, count
+from mlc_course.tensor_program.schedule import lookup as names
+from mlc_course.tensor_program.tir import REDUCTION, Schedule, accesses
+
+
+@dataclass(frozen=True)
+class _OnBench:
+    """A check that needs only ``inspect``, which looks at the program on its bench."""
+
+    def judge(self, answer: Examined) -> str:
+        return answer.bench.inspect(self)
+
+    def inspect(self, subject: Any) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class InnerStride(_OnBench):
+    """Along the innermost loop of a block, no address moves by more than ``at_most`` elements."""
+
+    block: str
+    at_most: int = 1
+    kind: ClassVar[str] = "structure"
+
+    def inspect(self, subject: Program) -> str:
+        names = (self.block, f"{self.block}_update")  # the second one after hoist_init
+        found = [each for each in accesses(subject.module) if each.block in names]
+        if not found:
+            known = sorted({each.block for each in accesses(subject.module)})
+            raise UnmetCheck(
+                f"no block {self.block}",
+                expected=f"a block named {self.block}",
+                got=", ".join(known),
+                hint="keep the block that the exercise names",
+            )
+        for each in found:
+            stride = each.strides[-1] if each.strides else 0
+            if stride is None or abs(stride) > self.at_most:
+                moved = "in no fixed steps" if stride is None else f"by {stride} elements"
+                raise UnmetCheck(
+                    f"the inner loop {each.loops[-1].name} strides {moved} in {each.buffer}",
+                    expected=f"{self.at_most}" if self.at_most else "0",
+                    got="no constant" if stride is None else stride,
+                    hint="which loop moves the last index by one? That one belongs inside",
+                )
+        name = found[0].loops[-1].name if found[0].loops else "(none)"
+        return f"along the inner loop {name} every address moves by {self.at_most} element or less"
+
+
+@dataclass(frozen=True)
+class AxisKinds(_OnBench):
+    """The axes of a block are spatial (S) and reduction (R) axes, as many of each as in "SSR".
+
+    Raises ``UsageError`` for other letters.
+    """
+
+    block: str
+    kinds: str
+    kind: ClassVar[str] = "structure"
+
+    def __post_init__(self) -> None:
+        if not self.kinds or set(self.kinds) - {"S", "R"}:
+            raise UsageError(
+                "axis_kinds: not kinds of axes", expected="letters S and R", got=self.kinds
+            )
+
+    def inspect(self, subject: Program) -> str:
+        sch = Schedule(subject.module)
+        known = names.blocks(sch)
+        name = self.block if self.block in known else f"{self.block}_update"
+        if name not in known:
+            raise UnmetCheck(
+                f"no block {self.block!r}",
+                expected=f'with T.sblock("{self.block}"): ...',
+                got=", ".join(known) or "loops alone",
+                hint="keep the block that the exercise names",
+            )
+        kinds = "".join(map(_letter, sch.get(sch.get_sblock(name)).iter_vars))
+        if sorted(kinds) != sorted(self.kinds):
+            raise UnmetCheck(
+                f"the axes of block {self.block} have other kinds",
+                expected="S for each axis that indexes what it writes, R for one that it sums over",
+                got=kinds or "no axis",
+                hint="move one axis and hold the others: is another element written, or the same?",
+            )
+        return f"the axes of block {self.block} are {kinds}"
+
+
+def _letter(axis: Any) -> str:
+    return {0: "S", REDUCTION: "R"}.get(int(axis.iter_type), "?")
+
+
+@dataclass(frozen=True)
+class Misses(_OnBench):
+    """At most so many misses in a simulated cache, by default 32 KiB with 8 ways."""
+
+    at_most: int
+    cache: Cache = Cache()
+    kind: ClassVar[str] = "counted"
+
+    def inspect(self, subject: Program) -> str:
+        # A private copy counts as memory wherever the program says it is: a whole matrix that is
+        # called local does not fit into the registers.
+        found = count(subject.module, self.cache, registers=())[0]
+        size = f"{self.cache.bytes // 1024} KiB, {self.cache.ways}-way"
+        if found.misses > self.at_most:
+            raise UnmetCheck(
+                f"too many cache misses ({size})",
+                expected=f"at most {self.at_most:,}",
+                got=f"{found.misses:,} of {found.accesses:,} accesses",
+                hint="what is read again before it has left the cache costs nothing",
+            )
+        return f"{found.misses:,} cache misses ({size}); asked: {self.at_most:,} or fewer"
+
+
+@dataclass(frozen=True)
+class Lanes(_OnBench):
+    """The hot loop multiplies and adds at least so many float32 at once."""
+
+    at_least: int
+    kind: ClassVar[str] = "counted"
+
+    def inspect(self, subject: Program) -> str:
+        found = subject.assembly
+        if found.lanes < self.at_least:
+            raise UnmetCheck(
+                "the hot loop is not vector code" if found.lanes == 1 else "the vectors are short",
+                expected=f"{self.at_least} float32 in each instruction",
+                got=f"{found.lanes} ({found.vector_bits} bits)",
+                hint="vectorize a loop along which all addresses move by 0 or 1",
+            )
+        return f"the hot loop computes on {found.lanes} float32 at once"
+
+
+@dataclass(frozen=True)
+class Spills(_OnBench):
+    """At most so many vector instructions of the program move registers to the stack or back."""
+
+    at_most: int = 0
+    hint: str = "rows x vectors of sums, a vector of B and one of A: count them"
+    kind: ClassVar[str] = "counted"
+
+    def inspect(self, subject: Program) -> str:
+        found = subject.assembly
+        if found.spills > self.at_most:
+            raise UnmetCheck(
+                "sums do not fit into the registers",
+                expected=f"at most {self.at_most} vector instructions on the stack",
+                got=found.spills,
+                hint=self.hint,
+            )
+        return f"{found.spills} vector instructions on the stack"
+
+
+# Checks as exercises spell them: ``check(given(x), equals(3))``.
+inner_stride = InnerStride
+axis_kinds = AxisKinds
+misses = Misses
+lanes = Lanes
+spills = Spills

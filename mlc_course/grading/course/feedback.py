@@ -1,0 +1,83 @@
+"""A page for each student: what each check saw, and of hidden ones only whether they are met."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from jinja2 import Environment
+
+from mlc_course.errors import UsageError
+from mlc_course.grading.course.grader import Marks, TestMarks
+from mlc_course.grading.course.store import percent
+from mlc_course.grading.process import Verdict
+
+PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
+<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{ marks.assignment }}: {{ marks.student }}</title>
+<style>
+  :root { color-scheme: light dark; }
+  body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto;
+         padding: 0 1rem; }
+  h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
+  .points { float: right; font-weight: normal; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .4rem 0; padding: .6rem .8rem;
+        border-left: .3rem solid #888; background: #8881; font-size: .85rem; }
+  .met { border-color: #0072b2; } .unmet { border-color: #d55e00; }
+</style>
+<h1>{{ marks.assignment }} <span class="points">{{ "%g" % marks.points }} of
+{{ "%g" % marks.out_of }} points ({{ "%.0f" % percent }} %)</span></h1>
+<p>{{ marks.student }}{% if marks.status != "graded" %}, {{ marks.status }}{% endif %}</p>
+{% for test in marks.tests %}
+<h2>{{ test.grade_id }} <span class="points">{{ "%g" % test.points }} of
+{{ "%g" % test.out_of }}</span></h2>
+{% for finding in test.visible %}
+<pre class="{{ finding.verdict }}">{{ finding }}</pre>
+{% endfor %}
+{% for verdict, line in hidden(test) %}
+<pre class="{{ verdict }}">{{ line }}</pre>
+{% endfor %}
+{% endfor %}
+{% if marks.remarks %}
+<h2>While your cells ran</h2>
+{% for remark in marks.remarks %}
+<pre>{{ remark }}</pre>
+{% endfor %}
+{% endif %}
+{% if marks.counters_only %}
+<p>○ means: the machine was too noisy to tell a time. Such a check takes no point away; the exercise
+was graded on counters only.</p>
+{% endif %}
+</html>
+""")
+
+
+def page(marks: Marks) -> str:
+    """Feedback as HTML. What hidden checks asked, expected and got is not in it."""
+    return PAGE.render(marks=marks, percent=percent(marks), hidden=_hidden)
+
+
+def _hidden(test: TestMarks) -> list[tuple[str, str]]:
+    kinds = Counter((str(each.verdict), each.kind) for each in test.hidden)
+    word = {Verdict.MET: "✔ met", Verdict.UNMET: "✘ not met", Verdict.UNJUDGED: "○ not to be told"}
+    return [
+        (verdict, f"{word[Verdict(verdict)]}: {count} hidden, {kind}")
+        for (verdict, kind), count in kinds.items()
+    ]
+
+
+def write(folder: Path, marks: Marks) -> Path:
+    """Write a student's page as ``folder/STUDENT/ASSIGNMENT.html``.
+
+    Raises ``UsageError`` where that cannot be written.
+    """
+    path = folder / marks.student / f"{marks.assignment}.html"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(marks), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written", got=error.strerror) from None
+    return path

@@ -1,0 +1,140 @@
+"""Marks of our own grader, in nbgrader's gradebook: for ``nbgrader export`` and for formgrader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat.v4 import new_markdown_cell, new_notebook
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.coursedir import CourseDirectory
+
+from mlc_course.errors import UsageError
+from mlc_course.grading.course.exercise_release import (
+    ROOT,
+    find_assignments,
+    open_gradebook,
+    register,
+    settings,
+)
+
+STUDENT = re.compile(
+    r"[^./\\*?\[\]{}][^/\\*?\[\]{}]*"
+)  # names one folder, and no pattern of nbgrader's
+
+# What nbformat raises for a file that anything may be in.
+NO_NOTEBOOK = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+    nbformat.ValidationError,
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one student got for one assignment.
+
+    ``points`` has an entry for every cell that is graded automatically, by its ``grade_id``.
+    ``notebook`` is what was handed in; formgrader shows its cells beside the points.
+    """
+
+    student: str
+    assignment: str
+    points: Mapping[str, float]
+    notebook: bytes = b""
+
+
+def record_marks(entries: Iterable[Entry], *, root: Path = ROOT) -> None:
+    """Write marks into the gradebook of the course in ``root``, over older ones.
+
+    Students, submissions and assignments that the gradebook does not know are added. Points that a
+    person gave in formgrader stay and count in place of ours, to be looked at again. Raises
+    ``UsageError``, before any mark is written, for an unknown assignment, for points that do not
+    fit its cells, and for a student's name that cannot name a folder.
+    """
+    course, entries = CourseDirectory(config=settings(root)), list(entries)
+    with open_gradebook(course.db_url) as book:
+        cells = {name: _cells(book, course, name) for name in {e.assignment for e in entries}}
+        for entry in entries:
+            _check(entry, cells[entry.assignment])
+        for entry in entries:
+            _record(book, course, entry, cells[entry.assignment])
+            _show(course, entry)
+
+
+def _cells(book: Gradebook, course: CourseDirectory, assignment: str) -> list[Any]:
+    """Cells of tests. A cell that is graded and also an answer is for a person to grade."""
+    try:
+        found = book.find_assignment(assignment)
+    except MissingEntry:
+        solutions = Path(course.root, course.source_directory)
+        register(find_assignments(solutions, [assignment]), course.db_url)
+        found = book.find_assignment(assignment)
+    return [
+        cell
+        for notebook in found.notebooks
+        for cell in notebook.grade_cells
+        if cell.name not in {answer.name for answer in notebook.solution_cells}
+    ]
+
+
+def _check(entry: Entry, cells: list[Any]) -> None:
+    what = f"gradebook: {entry.student}, {entry.assignment}"
+    if not STUDENT.fullmatch(entry.student):
+        raise UsageError(f"{what}: no name for a student", expected="a word", got=entry.student)
+    most = {cell.name: cell.max_score for cell in cells}
+    if most.keys() != entry.points.keys():
+        raise UsageError(
+            f"{what}: the points are not those of its cells",
+            expected=", ".join(most),
+            got=", ".join(entry.points) or "none",
+            hint="after a change of the solution: make exercises",
+        )
+    for name, points in entry.points.items():
+        if not 0 <= points <= most[name]:
+            expected = f"0 to {most[name]:g}"
+            raise UsageError(f"{what}: points of {name}", expected=expected, got=points)
+
+
+def _record(book: Gradebook, course: CourseDirectory, entry: Entry, cells: list[Any]) -> None:
+    submitted = course.format_path(course.submitted_directory, entry.student, entry.assignment)
+    book.update_or_create_student(entry.student)
+    # formgrader takes another time than that of the submitted folder for a mark of an older version
+    handed_in = course.get_existing_timestamp(submitted)
+    with book.db.no_autoflush:  # else a query between making and adding it warns
+        book.update_or_create_submission(entry.assignment, entry.student, timestamp=handed_in)
+    for cell in cells:
+        where = (cell.name, cell.notebook.name, entry.assignment, entry.student)
+        grade = book.find_grade(*where)
+        grade.auto_score = entry.points[cell.name]
+        grade.needs_manual_grade = grade.manual_score is not None
+    book.db.commit()
+
+
+def _show(course: CourseDirectory, entry: Entry) -> None:
+    """Put what was handed in where formgrader looks for it, without its outputs."""
+    folder = course.format_path(course.autograded_directory, entry.student, entry.assignment)
+    path = Path(folder, f"{entry.assignment}.ipynb")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)  # nbgrader's own are read-only
+    path.write_text(_without_outputs(entry.notebook), encoding="utf-8")
+
+
+def _without_outputs(notebook: bytes) -> str:
+    """Outputs are not what was graded, and may be pages that run in the grader's browser."""
+    try:
+        found = nbformat.reads(notebook.decode(), as_version=4)
+        for cell in found.cells:
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+        found.metadata.pop("widgets", None)
+    except NO_NOTEBOOK:
+        found = new_notebook(cells=[new_markdown_cell("What was handed in is no notebook.")])
+    return str(nbformat.writes(found))

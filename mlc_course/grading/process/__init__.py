@@ -1,0 +1,70 @@
+"""Where does a student's work run? In sandboxed child processes that exchange plain data.
+
+Read ``answers`` first (what crosses), then ``sandbox`` (limits), ``remote`` (the grader's side).
+"""
+
+from mlc_course.grading.process import sandbox, values
+from mlc_course.grading.process.answers import (
+    Called,
+    Given,
+    Name,
+    Scheduled,
+    Subject,
+    Written,
+    called,
+    given,
+    own_error,
+    problem,
+    produce,
+    scheduled,
+    written,
+)
+from mlc_course.grading.process.bench import BASELINE, NAIVE, YOURS, Bench, Inspection, Program
+from mlc_course.grading.process.finding import Finding, Verdict, earned, met, printable, unmet
+from mlc_course.grading.process.remote import Interpreter, RemoteBench
+from mlc_course.grading.process.sandbox import (
+    BUBBLEWRAP,
+    RLIMITS,
+    Child,
+    Limits,
+    chosen,
+    has_bubblewrap,
+)
+
+__all__ = [
+    "BASELINE",
+    "BUBBLEWRAP",
+    "Bench",
+    "Called",
+    "Child",
+    "Finding",
+    "Given",
+    "Inspection",
+    "Interpreter",
+    "Limits",
+    "NAIVE",
+    "Name",
+    "Program",
+    "RLIMITS",
+    "RemoteBench",
+    "Scheduled",
+    "Subject",
+    "Verdict",
+    "Written",
+    "YOURS",
+    "called",
+    "chosen",
+    "earned",
+    "given",
+    "has_bubblewrap",
+    "met",
+    "own_error",
+    "printable",
+    "problem",
+    "produce",
+    "sandbox",
+    "scheduled",
+    "unmet",
+    "values",
+    "written",
+]

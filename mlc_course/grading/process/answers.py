@@ -1,0 +1,228 @@
+"""What a student hands in, and how it becomes data.
+
+An answer is data wherever possible: a schedule function is applied here, on a program that the
+check names, and what is handed in is the scheduled program itself. The library compiles and runs
+it; the function is never asked for a result or a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlc_course.errors import CourseError, UnmetCheck
+from mlc_course.grading.process import values
+from mlc_course.tensor_program.problems import Array, Operand, Workload
+from mlc_course.tensor_program.tir import (
+    IRModule,
+    PrimFunc,
+    Schedule,
+    dump_program,
+    load_program,
+    te,
+    tirx,
+)
+
+
+@dataclass(frozen=True)
+class Name:
+    """Stands for an answer where only the name is known: in the grader, which never holds it."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A function ``f(sch)`` that schedules the program of ``problem``."""
+
+    answer: Any
+    problem: Workload
+
+    def ask(self) -> dict[str, str]:
+        module = IRModule({"main": self.problem.program()})
+        return {"how": "schedule", "program": dump_program(module)}
+
+
+@dataclass(frozen=True)
+class Written:
+    """A TensorIR function that the student wrote, with the buffers of ``problem``."""
+
+    answer: Any
+    problem: Workload
+
+    def ask(self) -> dict[str, str]:
+        return {"how": "program"}
+
+
+@dataclass(frozen=True)
+class Called:
+    """A Python function from values to a value."""
+
+    answer: Any
+
+    def ask(self) -> dict[str, str]:
+        return {"how": "function"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """A plain value: a number, a list of names, an array."""
+
+    answer: Any
+
+    def ask(self) -> dict[str, str]:
+        return {"how": "value"}
+
+
+Shape = tuple[int, ...]
+Subject = Scheduled | Written | Called | Given
+
+
+def scheduled(answer: Callable[[Schedule], object], problem: Workload) -> Scheduled:
+    """The program of ``problem`` as the student's function schedules it."""
+    return Scheduled(answer, problem)
+
+
+def written(answer: PrimFunc | IRModule, problem: Workload) -> Written:
+    """A TensorIR function that should compute ``problem``."""
+    return Written(answer, problem)
+
+
+def called(answer: Callable[..., object]) -> Called:
+    """A function that the checks call with arguments of their own."""
+    return Called(answer)
+
+
+def given(answer: object) -> Given:
+    """A value."""
+    return Given(answer)
+
+
+def problem(
+    name: str,
+    *,
+    inputs: Mapping[str, Shape],
+    result: tuple[str, Shape],
+    exact: Callable[..., Array],
+) -> Workload:
+    """A problem for a program that the student writes: float32 inputs, one float32 result.
+
+    ``exact(*inputs)`` computes the result from float64 inputs. There is no program to begin with:
+    the one that this problem has writes zeros, and only its buffers count.
+    """
+    operands = tuple(Operand(each, shape) for each, shape in inputs.items())
+    written = Operand(*result)
+
+    def expression() -> list[te.Tensor]:
+        read = [te.placeholder(each.shape, "float32", each.name) for each in operands]
+        zero = tirx.const(0.0, "float32")
+        return [*read, te.compute(written.shape, lambda *at: zero, name=written.name)]
+
+    def numpy(*arrays: Array) -> None:
+        *read, out = arrays
+        out[...] = exact(*read)
+
+    return Workload(
+        name=name,
+        sizes={},
+        operands=operands,
+        result=written,
+        expression=expression,
+        numpy=numpy,
+        exact=exact,
+        flops=int(np.prod(written.shape)),
+    )
+
+
+def produce(how: str, answer: object, program: str = "") -> str:
+    """The answer as text. Runs where the student's code runs, and is trusted no more than that.
+
+    Raises ``UnmetCheck`` when the answer is missing, of the wrong kind or raises an error itself.
+    """
+    if answer is None or answer is ...:
+        raise not_written()
+    try:
+        return PRODUCERS[how](answer, program)
+    except CourseError:
+        raise
+    except Exception as error:
+        raise own_error(error) from error
+
+
+def not_written() -> UnmetCheck:
+    """The diagnosis of an exercise that nobody has begun."""
+    return UnmetCheck(
+        "there is no answer yet",
+        expected="your own code or value in the cell above",
+        got="the empty exercise",
+        hint="open the first hint if you do not know where to begin",
+    )
+
+
+def own_error(error: Exception) -> UnmetCheck:
+    """The diagnosis of an answer that raises an error of its own."""
+    if isinstance(error, NotImplementedError):
+        return not_written()
+    line = error.__traceback__
+    while line is not None and line.tb_next is not None:
+        line = line.tb_next
+    place = f" (line {line.tb_lineno} of {line.tb_frame.f_code.co_name})" if line else ""
+    return UnmetCheck(
+        "your code raises an error",
+        expected="no error",
+        got=f"{type(error).__name__}: {error}{place}",
+        hint="call it in a cell of its own to see where",
+    )
+
+
+def _schedule(answer: object, program: str) -> str:
+    if not callable(answer):
+        raise _wrong_kind("a function that takes a schedule", answer)
+    sch = Schedule(load_program(program))
+    answer(sch)
+    return dump_program(sch.mod)
+
+
+def _program(answer: object, program: str) -> str:
+    if isinstance(answer, PrimFunc):
+        if not (answer.attrs or {}).get("s_tir"):
+            raise UnmetCheck(
+                "a TensorIR function of another kind",
+                expected="@T.prim_func(s_tir=True) above it",
+                got="@T.prim_func",
+                hint="only with s_tir=True are its blocks those of a schedule",
+            )
+        answer = IRModule({"main": answer.with_attr("global_symbol", "main")})
+    if not isinstance(answer, IRModule):
+        raise _wrong_kind("a TensorIR function (@T.prim_func)", answer)
+    return dump_program(answer)
+
+
+def _function(answer: object, program: str) -> str:
+    if not callable(answer):
+        raise _wrong_kind("a function", answer)
+    return ""
+
+
+def _value(answer: object, program: str) -> str:
+    return values.to_text(answer)
+
+
+def _wrong_kind(expected: str, answer: object) -> UnmetCheck:
+    return UnmetCheck(
+        "an answer of another kind",
+        expected=expected,
+        got=f"{type(answer).__name__}",
+        hint="keep the name and the form that the exercise gives",
+    )
+
+
+PRODUCERS: dict[str, Callable[[object, str], str]] = {
+    "schedule": _schedule,
+    "program": _program,
+    "function": _function,
+    "value": _value,
+}

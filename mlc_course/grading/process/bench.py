@@ -1,0 +1,107 @@
+"""Where an answer stands while it is examined: loaded from text, admitted, compiled, run.
+
+In a notebook the bench is an object; in the grader it is an object in a process of its own, without
+the network, the seeds and the expected values. It runs no Python of the student's: a program comes
+as TensorIR, and only if ``admit`` finds nothing in it but loops and arithmetic within bounds.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mlc_course.errors import UnmetCheck
+from mlc_course.grading.admission import admit
+from mlc_course.grading.process import values
+from mlc_course.tensor_program.ladders import Rung, ladder, scheduled, select
+from mlc_course.tensor_program.memory import Cache, counter
+from mlc_course.tensor_program.problems import Array, Workload, aligned
+from mlc_course.tensor_program.processor import Assembly, assembly
+from mlc_course.tensor_program.tir import IRModule, compile_program, load_program, shared_tensor
+
+NAIVE = "naive"
+YOURS, BASELINE = "yours", "baseline"
+
+
+@dataclass(frozen=True)
+class Program:
+    """An admitted program, and the problem that it should solve."""
+
+    module: IRModule
+    problem: Workload
+
+    @functools.cached_property
+    def assembly(self) -> Assembly:
+        """What LLVM makes of it, for this machine."""
+        return assembly(self.module)
+
+
+class Inspection(Protocol):
+    """A check that looks at a program or a value where it stands.
+
+    ``inspect`` returns what it saw, or raises ``UnmetCheck``.
+    """
+
+    def inspect(self, subject: Any) -> str: ...
+
+
+class Bench:
+    """Holds one answer at a time."""
+
+    def __init__(self) -> None:
+        self.subject: Any = None
+        self.compiled: dict[str, Callable[..., None]] = {}
+        self.buffers: list[Any] = []
+
+    def load_program(self, text: str, problem: Workload) -> None:
+        """Read and admit a program; raises ``UnsafeProgram`` or ``UnmetCheck``."""
+        self.subject, self.compiled, self.buffers = None, {}, []
+        try:
+            module = load_program(text)
+        except Exception as error:
+            raise UnmetCheck("a program that cannot be read", got=str(error)[:200]) from None
+        admit(module, problem.program())
+        self.subject = Program(module, problem)
+
+    def load_value(self, text: str) -> None:
+        """Read a value."""
+        self.subject = values.from_text(text)
+
+    def inspect(self, check: Inspection) -> str:
+        """What a check sees in the answer."""
+        return check.inspect(self.subject)
+
+    def run(self, inputs: list[Array]) -> Array:
+        """The program's result on these inputs; elements that it never writes are NaN."""
+        out: Array = self.subject.problem.output()
+        buffers = [shared_tensor(aligned(each)) for each in inputs]
+        self._function(YOURS)(*buffers, shared_tensor(out))
+        return out
+
+    def race(self, rung: str, inputs: list[Array]) -> None:
+        """Get ready to run the program, and a rung of its problem's ladder, on these inputs.
+
+        Raises ``UsageError`` for a program whose loops depend on data: it could see that the result
+        of the last call still stands, and do nothing.
+        """
+        problem = self.subject.problem
+        counter(self.subject.module, Cache())
+        self._function(YOURS)
+        first = Rung(NAIVE, "as it stands", lambda sch: None)
+        chosen = first if rung == NAIVE else select(ladder(problem.name), [rung])[0]
+        self.compiled[BASELINE] = compile_program(scheduled(problem, chosen))
+        out = problem.output()
+        self.buffers = [*(shared_tensor(aligned(each)) for each in inputs), shared_tensor(out)]
+
+    def repeat(self, contestant: str, times: int) -> None:
+        """Call one of the two a number of times; the caller holds the clock."""
+        function = self.compiled[contestant]
+        for _ in range(times):
+            function(*self.buffers)
+
+    def _function(self, name: str) -> Callable[..., None]:
+        if name not in self.compiled:
+            self.compiled[name] = compile_program(self.subject.module)
+        return self.compiled[name]

@@ -1,0 +1,43 @@
+"""What do lessons share? The base class of widgets, predictions, a stepper, programs side by side.
+
+Read ``widget`` first if you write one.
+"""
+
+from mlc_course.lessons.kit.bar_chart import above, race_bars
+from mlc_course.lessons.kit.comparison import one_program, program_lines, side_by_side
+from mlc_course.lessons.kit.loads import LOADS, column_sums, columns_of, scores
+from mlc_course.lessons.kit.lru_cache import Access, accesses
+from mlc_course.lessons.kit.prediction import predict
+from mlc_course.lessons.kit.stepper import Stepper
+from mlc_course.lessons.kit.widget import (
+    INTERRUPT,
+    Choice,
+    Widget,
+    charts,
+    in_range,
+    one_of,
+    table,
+)
+
+__all__ = [
+    "Access",
+    "above",
+    "accesses",
+    "race_bars",
+    "Choice",
+    "INTERRUPT",
+    "LOADS",
+    "Stepper",
+    "Widget",
+    "charts",
+    "column_sums",
+    "columns_of",
+    "in_range",
+    "one_of",
+    "one_program",
+    "predict",
+    "program_lines",
+    "scores",
+    "side_by_side",
+    "table",
+]

@@ -1,0 +1,63 @@
+"""Commit to an answer before you see it: one click, which the lesson comes back to."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import traitlets
+from IPython.display import HTML
+
+from mlc_course.errors import UsageError
+from mlc_course.lessons.kit.widget import Widget, one_of
+
+
+class Prediction(Widget):
+    """A question with a few answers; ``guess`` is the chosen one, empty until then."""
+
+    question = traitlets.Unicode("").tag(sync=True)
+    choices: Any = traitlets.List().tag(sync=True)
+    guess = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, question: str, choices: Mapping[str, float] | Sequence[str]) -> None:
+        if len(choices) < 2:
+            raise UsageError("predict: a question needs two answers or more", got=list(choices))
+        self._values = dict(choices) if isinstance(choices, Mapping) else {}
+        super().__init__(question=question, choices=list(choices))
+
+    @traitlets.validate("guess")
+    def _check_guess(self, proposal: Any) -> Any:
+        return one_of("guess", ("", *self.choices), proposal.value)
+
+    def reveal(self, answer: str | float, because: str = "") -> HTML:
+        """Guess and answer in one line. A number stands for the nearest answer, by ratio.
+
+        Raises ``UsageError`` for an answer that was not to choose from.
+        """
+        right = self._nearest(answer) if isinstance(answer, int | float) else answer
+        one_of("answer", self.choices, right)
+        measured = f"{right} ({answer:.3g})" if isinstance(answer, int | float) else right
+        if not self.guess:
+            said = f"You made no prediction. The answer is: <b>{html.escape(measured)}</b>."
+        else:
+            verdict = "as you said" if self.guess == right else f"you said {self.guess}"
+            said = f"<b>{html.escape(measured)}</b>, {html.escape(verdict)}."
+        text = f'<p data-testid="reveal">{said} {html.escape(because)}</p>'
+        return HTML(text)  # type: ignore[no-untyped-call]
+
+    def _nearest(self, answer: float) -> str:
+        if not self._values:
+            raise UsageError("reveal: these answers are words", expected=" | ".join(self.choices))
+        return min(self._values, key=lambda text: abs(math.log(answer / self._values[text])))
+
+    def static_html(self) -> str:
+        """The question and its answers."""
+        answers = "".join(f"<li>{html.escape(choice)}</li>" for choice in self.choices)
+        return f"<p><b>{html.escape(self.question)}</b></p><ul>{answers}</ul>"
+
+
+def predict(question: str, choices: Mapping[str, float] | Sequence[str]) -> Prediction:
+    """Ask; ``choices`` are the answers, with the number that each stands for if it has one."""
+    return Prediction(question, choices)

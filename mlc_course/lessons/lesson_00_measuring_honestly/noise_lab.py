@@ -1,0 +1,108 @@
+"""The noise lab: time one kernel again and again, and see which figure can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import traitlets
+
+from mlc_course.lessons.kit import Choice, Widget, charts, in_range, table
+from mlc_course.lessons.lesson_00_measuring_honestly.readings_picture import readings_svg
+from mlc_course.machine import usable_cores
+from mlc_course.measure import Comparison, compare
+from mlc_course.parallel import busy_neighbours
+from mlc_course.tensor_program.ladders import Contest, contest
+from mlc_course.units import milliseconds
+
+SIZES = (512, 512, 512)
+REPEATS = (5, 1000)
+BUDGET_S = 10.0  # several threads need pauses between readings: a second for five rounds
+HEAD = ("rounds", "threads", "neighbours", "best", "median", "NumPy / ours")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measurement of the lab, with what it was made under."""
+
+    comparison: Comparison
+    threads: int
+    neighbours: int
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        timing, ratio = self.comparison.timing, self.comparison
+        return (
+            str(len(timing.seconds)),
+            str(self.threads),
+            str(self.neighbours),
+            milliseconds(timing.best_s),
+            milliseconds(timing.median_s),
+            f"{ratio.ratio:.3f}",
+        )
+
+
+class NoiseLab(Widget):
+    """Repeat a matrix product of ours and NumPy's in turn, with or without busy neighbours.
+
+    ``repeats`` is the number of rounds (fewer where they take more than ten seconds), ``threads``
+    "one" or "all"; with ``neighbours`` every core also has another process at full speed. ``runs``
+    keeps every measurement that was made. Raises ``UsageError`` for values that it cannot measure.
+    """
+
+    repeats = traitlets.Int(100).tag(sync=True)
+    threads = Choice("one", ("one", "all"))
+    neighbours = traitlets.Bool(False).tag(sync=True)
+
+    svg = traitlets.Unicode("").tag(sync=True)
+    table = traitlets.Unicode("").tag(sync=True)
+    status = traitlets.Unicode("Nothing is measured yet.").tag(sync=True)
+
+    def __init__(
+        self,
+        *,
+        contest: Callable[..., Contest] = contest,
+        compare: Callable[..., Mapping[str, Comparison]] = compare,
+    ) -> None:
+        self._contest, self._compare = contest, compare
+        self._contests: dict[int, Contest] = {}
+        self.runs: list[Run] = []
+        super().__init__()
+
+    @traitlets.validate("repeats")
+    def _check_repeats(self, proposal: Any) -> int:
+        return in_range("number of rounds", *REPEATS, proposal.value)
+
+    def measure(self) -> Comparison:
+        """Measure now, with the choices that are set; an interrupt keeps the rounds that are done.
+
+        Busy neighbours are gone when it returns, whatever happened.
+        """
+        threads = 1 if self.threads == "one" else usable_cores()
+        neighbours = usable_cores() if self.neighbours else 0
+        with self.measuring(f"{self.repeats} rounds ..."):
+            if threads not in self._contests:
+                self._contests[threads] = self._contest("matmul", SIZES, threads=threads)
+            calls = self._contests[threads]
+            with busy_neighbours(neighbours):
+                found = self._compare(
+                    {"ours": calls.ours},
+                    ("NumPy", calls.numpy),
+                    threads=threads,
+                    budget_s=BUDGET_S,
+                    rounds=(REPEATS[0], self.repeats),
+                    tight=0.0,  # the lab shows the noise, so more rounds are the point
+                )["ours"]
+        self._show(Run(found, threads, neighbours), calls.title)
+        return found
+
+    def _show(self, run: Run, title: str) -> None:
+        self.runs.append(run)
+        self.svg = readings_svg(run.comparison, title)
+        self.table = table(HEAD, [each.cells for each in self.runs])
+        self.status = run.comparison.warning or "Half of the ratios are within 10 % of each other."
+
+    def static_html(self) -> str:
+        """The last measurement, and a table of all of them."""
+        return f"{charts(self.svg)}{self.table}<p>{self.status}</p>"

@@ -1,0 +1,125 @@
+"""A map of tiles: what the caches predict for each, and how fast it is, as a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from mlc_course.lessons.lesson_06_tiling.tiles import SIZES, Sizes, Tile, grid, moved, tiled
+from mlc_course.measure import Comparison, compare
+from mlc_course.tensor_program.ladders import Record, Rung, contest, load, provenance, scheduled
+from mlc_course.tensor_program.memory import Cache
+from mlc_course.tensor_program.problems import FLOAT_BYTES, matmul
+from mlc_course.tensor_program.processor import assembly
+
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A tile, what is known of it without a clock (``facts``), and its time beside NumPy's."""
+
+    tile: Tile
+    facts: Facts
+    comparison: Comparison
+
+
+def facts(tile: Tile, levels: Sequence[Cache], sizes: Sizes = SIZES) -> dict[str, Any]:
+    """What simulated caches and LLVM's text say of a tile: the same on every run; 0.2 s.
+
+    ``lines[i]`` are fetched by level i for all buffers, ``b_times[i]`` is how often it fetches
+    each element of B; the others are counts in the hot loop. Raises what ``tiles.moved`` raises.
+    """
+    traffic = moved(tile, levels, sizes)
+    hot = assembly(scheduled(matmul(*sizes), Rung(str(tile), "", tiled(tile))))
+    return {
+        "lines": [
+            sum(each.fetched[i] for each in traffic.buffers) // level.line
+            for i, level in enumerate(levels)
+        ],
+        "b_times": [each / (FLOAT_BYTES * sizes[1] * sizes[2]) for each in traffic.of("B").fetched],
+        "multiply_adds": hot.multiply_adds,
+        "loads": hot.loads,
+        "stores": hot.stores,
+        "lanes": hot.lanes,
+    }
+
+
+def measure(
+    levels: Sequence[Cache],
+    *,
+    tiles: Sequence[Tile] = grid(),
+    sizes: Sizes = SIZES,
+    known: Callable[[Tile], Facts | None] = lambda tile: None,
+    budget_s: float = 0.2,
+) -> Iterator[Measured]:
+    """Check each tile's program, time it in turn with NumPy on one thread, and count.
+
+    Every second tile comes first, so that a map which is interrupted shows a little of everything.
+    To go on with it, name the ``tiles`` that are left. ``known`` gives facts that need not be
+    found again. Raises what ``facts`` and ``contest`` raise.
+    """
+    for tile in (*tiles[::2], *tiles[1::2]):
+        calls = contest("matmul", sizes, Rung(str(tile), "", tiled(tile)))
+        found = compare(
+            {str(tile): calls.ours}, ("NumPy", calls.numpy), budget_s=budget_s, rounds=(3, 40)
+        )
+        yield Measured(tile, known(tile) or facts(tile, levels, sizes), found[str(tile)])
+
+
+# --- the record ---------------------------------------------------------------------------------
+
+
+def map_record(
+    measured: Iterable[Measured], levels: Sequence[Cache], sizes: Sizes = SIZES
+) -> Record:
+    """JSON-ready: the machine, its caches, and one cell for each tile that is measured."""
+    return {
+        **provenance(),
+        "sizes": list(sizes),
+        "levels": [{"bytes": each.bytes, "ways": each.ways, "line": each.line} for each in levels],
+        "cells": [_cell(each) for each in measured],
+    }
+
+
+def _cell(done: Measured) -> Record:
+    found = done.comparison
+    return {
+        "k": done.tile.k,
+        "n": done.tile.n,
+        "working_set": done.tile.working_set,
+        **done.facts,
+        "median_s": found.timing.median_s,
+        "numpy_s": found.baseline.median_s,
+        "ratio": found.ratio,
+        "ratio_iqr": list(found.ratio_iqr),
+    }
+
+
+def recorded_map() -> Record:
+    """The map that comes with the course; raises ``UsageError`` when it cannot be read."""
+    folder = resources.files("mlc_course.lessons.lesson_06_tiling") / "recordings"
+    return load(folder / "matmul_tiles.json")
+
+
+def levels_of(record: Record) -> tuple[Cache, ...]:
+    """The caches that a record's counts are of."""
+    return tuple(Cache(**each) for each in record["levels"])
+
+
+def cells(record: Record) -> dict[Tile, Record]:
+    """The cells of a record by tile."""
+    return {Tile(each["k"], each["n"]): each for each in record["cells"]}
+
+
+def figures(record: Record) -> dict[str, dict[Tile, float]]:
+    """What a map can show of each tile, by name; of all but the last, less should be faster."""
+    found = cells(record)
+    views: dict[str, Callable[[Record], float]] = {"working set": lambda c: c["working_set"]}
+    for place in range(min(len(record["levels"]), 2)):
+        views[f"L{place + 1} misses"] = lambda c, place=place: c["lines"][place]  # type: ignore[misc]
+    views["loads + stores"] = lambda c: (c["loads"] + c["stores"]) / max(c["multiply_adds"], 1)
+    views["measured"] = lambda c: c["ratio"]
+    return {name: {t: view(c) for t, c in found.items()} for name, view in views.items()}

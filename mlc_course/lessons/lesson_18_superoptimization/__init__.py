@@ -1,0 +1,11 @@
+"""Lesson 18: how large is the search, and what cuts it? The search-tree explorer."""
+
+from mlc_course.lessons.lesson_18_superoptimization.choices_picture import choices_svg
+from mlc_course.lessons.lesson_18_superoptimization.growth_picture import growth_svg
+from mlc_course.lessons.lesson_18_superoptimization.search_explorer import SearchExplorer
+
+__all__ = [
+    "SearchExplorer",
+    "choices_svg",
+    "growth_svg",
+]

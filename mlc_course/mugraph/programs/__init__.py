@@ -1,0 +1,13 @@
+"""Which programs are known? The benchmark's workloads, and fused graphs written by hand.
+
+The graphs are text files in ``graphs/``; ``catalogue`` reads them by name.
+"""
+
+from mlc_course.mugraph.programs.catalogue import NAMES, PROGRAM_OF, published, workload
+
+__all__ = [
+    "NAMES",
+    "PROGRAM_OF",
+    "published",
+    "workload",
+]

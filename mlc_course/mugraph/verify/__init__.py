@@ -1,0 +1,41 @@
+"""Are two graphs equal? Random tests over finite fields, with a bound on the chance of an error.
+
+Read ``equivalence`` first, then ``field`` and ``primes`` (what is computed with), then
+``false_accept_bound``, which has the theorem and its proof.
+"""
+
+from mlc_course.mugraph.verify.counterexample import difference
+from mlc_course.mugraph.verify.equivalence import (
+    Verdict,
+    compared,
+    formulas,
+    plain_verdict,
+    read_verdict,
+    verify,
+)
+from mlc_course.mugraph.verify.false_accept_bound import Levels, meeting, order_chance
+from mlc_course.mugraph.verify.field import Field, Level, Residues
+from mlc_course.mugraph.verify.formula_bounds import Bounds
+from mlc_course.mugraph.verify.primes import Successors, Tower, draw
+from mlc_course.mugraph.verify.small_sizes import family
+
+__all__ = [
+    "Bounds",
+    "Field",
+    "Level",
+    "Levels",
+    "Residues",
+    "Successors",
+    "Tower",
+    "Verdict",
+    "compared",
+    "difference",
+    "draw",
+    "family",
+    "formulas",
+    "meeting",
+    "order_chance",
+    "plain_verdict",
+    "read_verdict",
+    "verify",
+]

@@ -1,0 +1,131 @@
+"""Run work in a thread that Ctrl-C can end, in other processes, or on a cluster.
+
+Python sees Ctrl-C only between its own instructions, and one call of a naive kernel can take twenty
+seconds. The main thread waits here instead, where it can be interrupted at once; the worker is a
+daemon thread and ends with the process. Busy neighbours are processes that keep cores occupied, to
+see what they do to a measurement.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, NoReturn, TypeVar, cast
+
+from mlc_course.errors import UsageError
+from mlc_course.machine import usable_cores
+
+Item = TypeVar("Item")
+
+INTERRUPTED = 130  # the exit status that a shell reports of a program that Ctrl-C ended
+
+
+@dataclass(frozen=True)
+class _Ended:
+    error: BaseException | None
+
+
+def pushed(run: Callable[[Callable[[Item], None]], object]) -> Iterator[Item]:
+    """Yield what ``run(push)`` pushes from its own thread, in order; raise its exception here."""
+    queue: SimpleQueue[Item | _Ended] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            run(queue.put)
+        except BaseException as error:
+            queue.put(_Ended(error))
+        else:
+            queue.put(_Ended(None))
+
+    threading.Thread(target=work, daemon=True).start()
+    while not isinstance(item := queue.get(), _Ended):
+        yield item
+    if item.error is not None:
+        raise item.error
+
+
+def interruptible(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield the same items in the same order, computed in a thread of their own."""
+
+    def run(push: Callable[[Item], None]) -> None:
+        for item in items:
+            push(item)
+
+    return pushed(run)
+
+
+def leave(status: int = INTERRUPTED) -> NoReturn:
+    """End the process now, although a worker may be inside compiled code."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+DASK = "dask://"
+
+
+def executor_for(address: str | None, jobs: int | None = None) -> Callable[[], Executor]:
+    """Return a function that starts workers: processes here, or a Dask cluster's.
+
+    ``jobs`` counts the processes, one for each core when it is None; ``address`` is
+    ``dask://HOST:PORT``. Raises ``UsageError`` for fewer processes than one, for another address,
+    and where Dask is not installed or not reached.
+    """
+    jobs = usable_cores() if jobs is None else jobs
+    if jobs < 1:
+        raise UsageError("too few processes", expected="1 or more", got=jobs)
+    if address is None:
+        context = multiprocessing.get_context("spawn")
+        return lambda: ProcessPoolExecutor(jobs, context, initializer=_leave_ctrl_c_to_the_parent)
+    if not address.startswith(DASK):
+        raise UsageError("not an executor", expected=f"{DASK}HOST:PORT", got=address)
+    try:
+        from distributed import Client
+
+        client: Any = Client("tcp://" + address.removeprefix(DASK), timeout=10)  # type: ignore[no-untyped-call]
+    except ImportError:
+        raise UsageError(
+            "no dask.distributed here", hint="pip install -e '.[cluster]' -c constraints.txt"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"no Dask scheduler at {address}", got=error) from None
+    return lambda: cast(Executor, client.get_executor())
+
+
+def _leave_ctrl_c_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+# A neighbour ends by itself when the process that started it is gone.
+SPIN = """
+import os
+parent = os.getppid()
+print("busy", flush=True)
+while os.getppid() == parent:
+    sum(range(10000))
+"""
+
+
+@contextlib.contextmanager
+def busy_neighbours(count: int) -> Iterator[None]:
+    """Keep ``count`` processes at full speed inside the ``with``, and none after it."""
+    command = [sys.executable, "-S", "-c", SPIN]
+    with contextlib.ExitStack() as stack:
+        started = []
+        for _ in range(count):
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE))
+            stack.callback(process.kill)
+            started.append(process)
+        for process in started:
+            assert process.stdout is not None
+            process.stdout.readline()  # it has begun
+        yield

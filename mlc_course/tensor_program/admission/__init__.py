@@ -1,1 +1,0 @@
-"""Which programs from elsewhere may run here: a closed list, and proofs of bounds."""

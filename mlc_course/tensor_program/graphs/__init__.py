@@ -1,1 +1,0 @@
-"""Computational graphs in Relax: read as values, fused, drawn, raced."""

@@ -1,0 +1,168 @@
+"""Records of climbs, which the table, the plot, the widget and the JSON file all read."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlc_course import machine
+from mlc_course.errors import UsageError, check_known
+from mlc_course.measure import Timing
+from mlc_course.tensor_program.ladders.rungs import Climbed
+from mlc_course.tensor_program.memory import Roofs
+from mlc_course.tensor_program.problems import Workload
+from mlc_course.tensor_program.tir import tvm
+from mlc_course.units import milliseconds, plural
+
+Record = dict[str, Any]
+
+
+def provenance() -> Record:
+    """The machine, the date and the versions, which begin every file of results."""
+    return {
+        "machine": machine.describe().to_dict(),
+        "date": datetime.date.today().isoformat(),
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "tvm": tvm.version,
+            "llvm_cpu": tvm.host_cpu(),
+        },
+    }
+
+
+def ladder_record(
+    workload: Workload, climbed: Iterable[Climbed], roofs: Roofs, *, threads: int
+) -> Record:
+    """The record of a climb, ready for JSON.
+
+    Times are in seconds, speeds in 1e9 operations per second and in fractions of the peak.
+    """
+    rungs = list(climbed)
+    baseline = [s for c in rungs for s in c.comparison.baseline.seconds]
+    return {
+        **provenance(),
+        "threads": threads,
+        "workload": {
+            "name": workload.name,
+            "sizes": dict(workload.sizes),
+            "flops": workload.flops,
+            "bytes": workload.bytes,
+        },
+        "roofs": {
+            "gflops": roofs.gflops,
+            "gbytes_per_s": roofs.gbytes_per_s,
+            "caches": list(roofs.caches),
+            "seconds": roofs.seconds(workload.flops, workload.bytes),
+        },
+        "baseline": {
+            "name": "NumPy",
+            "median_s": Timing("NumPy", tuple(baseline)).median_s if baseline else None,
+        },
+        "rungs": [rung_record(workload, c, roofs) for c in rungs],
+    }
+
+
+def rung_record(workload: Workload, climbed: Climbed, roofs: Roofs) -> Record:
+    """One rung of a ladder's record."""
+    timing = climbed.comparison.timing
+    gflops = workload.flops / timing.median_s / 1e9
+    return {
+        "name": climbed.rung.name,
+        "why": climbed.rung.why,
+        "median_s": timing.median_s,
+        "iqr_s": list(timing.iqr_s),
+        "readings": len(timing.seconds),
+        "ratio_to_numpy": climbed.comparison.ratio,
+        "ratio_iqr": list(climbed.comparison.ratio_iqr),
+        "numpy_median_s": climbed.comparison.baseline.median_s,
+        "gflops": gflops,
+        "fraction_of_peak": gflops / roofs.gflops,
+        "relative_error": climbed.relative_error,
+        "warning": climbed.comparison.warning,
+        "program": climbed.program,
+    }
+
+
+def made_on(record: Mapping[str, Any]) -> str:
+    """The machine and the date of a record, to be shown beside its figures."""
+    here = record["machine"]
+    return f"{here['cpu']}, {here['cores']} cores, {here['isa']}, {record['date']}"
+
+
+def headline(record: Mapping[str, Any]) -> str:
+    """The workload of a record and its sizes."""
+    work = record["workload"]
+    return f"{work['name']}: {', '.join(f'{k} = {v}' for k, v in work['sizes'].items())}"
+
+
+def save(record: Mapping[str, Any], path: Path) -> None:
+    """Write a record to a file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(path.name + ".part")
+    draft.write_text(json.dumps(record, indent=1) + "\n")
+    draft.replace(path)
+
+
+def load(path: Path | Traversable) -> Record:
+    """Read a record from a file; raises ``UsageError`` when there is none, or it is no record."""
+    try:
+        record = json.loads(path.read_text())
+        return {**record, "machine": {**record["machine"]}, "date": str(record["date"])}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"cannot read the record {path}",
+            expected="a JSON file that this course wrote, with its machine and date",
+            got=repr(error),
+        ) from None
+
+
+def recorded(name: str) -> Record:
+    """A climb that comes with the course, such as ``matmul_exp_matmul_1_thread``.
+
+    Raises ``UsageError`` for any other name.
+    """
+    folder = resources.files("mlc_course.tensor_program.ladders") / "recordings"
+    known = sorted(f.name.removesuffix(".json") for f in folder.iterdir() if f.is_file())
+    check_known("no recording", name, known)
+    return load(folder / f"{name}.json")
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+HEAD = (
+    f"{'rung':<16} {'time':>11} {'spread':>7} {'NumPy / ours':>20} {'GFLOP/s':>8} "
+    f"{'of peak':>8} {'rel. error':>10}"
+)
+
+
+def title(record: Record) -> str:
+    """The lines above the table: what is climbed, and the measured roofs of this machine."""
+    work, roofs = record["workload"], record["roofs"]
+    sizes = ", ".join(f"{name}={size}" for name, size in work["sizes"].items())
+    return (
+        f"{work['name']} ({sizes}), {plural(record['threads'], 'thread')} each for NumPy and ours\n"
+        f"measured roofs: {roofs['gflops']:.0f} GFLOP/s, {roofs['gbytes_per_s']:.1f} GB/s; "
+        f"no program can be faster here than {milliseconds(roofs['seconds'])}"
+    )
+
+
+def row(rung: Record) -> str:
+    """The row of one rung: median, spread, paired ratio with quartiles, share of the peak."""
+    low, high = rung["ratio_iqr"]
+    spread = (rung["iqr_s"][1] - rung["iqr_s"][0]) / rung["median_s"]
+    ratio = f"{rung['ratio_to_numpy']:.3f} [{low:.3f} {high:.3f}]"
+    noisy = "  noisy" if rung["warning"] else ""
+    return (
+        f"{rung['name']:<16} {milliseconds(rung['median_s']):>11} {spread:>7.1%} {ratio:>20} "
+        f"{rung['gflops']:>8.1f} {rung['fraction_of_peak']:>8.1%} {rung['relative_error']:>10.1e}"
+        f"{noisy}"
+    )

@@ -1,0 +1,162 @@
+"""Peak arithmetic and bandwidths of this machine, measured: the roofs of its roofline.
+
+The peak is measured with a kernel that does nothing but multiply-adds in registers, the bandwidths
+with one that does nothing but stream arrays: far larger than the last cache for memory, and small
+enough to stay in it for each cache. Both are TensorIR, compiled by the same TVM as
+everything else. Source: S. Williams et al., Roofline, CACM 2009.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from platformdirs import user_cache_path
+
+from mlc_course import machine
+from mlc_course.measure import Call, limited_threads, readings
+from mlc_course.tensor_program.problems import aligned
+from mlc_course.tensor_program.tir import T, compile_program, shared_tensor
+
+CHAINS = 12  # independent sums: more than the 8 to 10 multiply-adds that can be under way
+STEPS = 1 << 16
+STREAM_BYTES = 64 << 20  # at least; and at least four times the last cache
+READINGS = 7
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """Rates that ``threads`` threads reached: 1e9 float32 operations, and 1e9 bytes, per second.
+
+    ``gbytes_per_s`` is the bandwidth of memory; ``caches`` are those of the second cache, the
+    third, and so on, each to the cache before it.
+    """
+
+    threads: int
+    gflops: float
+    gbytes_per_s: float
+    caches: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.gflops:.0f} GFLOP/s, {self.gbytes_per_s:.1f} GB/s"
+
+    def seconds(self, flops: float, bytes_moved: float) -> float:
+        """The least time that a program with these counts can take."""
+        return max(flops / self.gflops, bytes_moved / self.gbytes_per_s) / 1e9
+
+    @property
+    def sources(self) -> dict[str, float]:
+        """Bandwidth in GB/s by its source: the second cache, the third, and so on, then memory."""
+        nearer = {f"L{level}": speed for level, speed in enumerate(self.caches, start=2)}
+        return {**nearer, "memory": self.gbytes_per_s}
+
+
+def higher(first: Roofs, second: Roofs) -> Roofs:
+    """The higher of two measurements, because a neighbour makes a roof too low, never too high."""
+    return Roofs(
+        first.threads,
+        max(first.gflops, second.gflops),
+        max(first.gbytes_per_s, second.gbytes_per_s),
+        tuple(map(max, first.caches, second.caches)),
+    )
+
+
+def measure_roofs(threads: int = 1) -> Roofs:
+    """Measure the roofs now, about two seconds; the best of several readings each."""
+    here = machine.describe()
+    sizes = [size for size in (here.l1d_bytes, here.l2_bytes, here.l3_bytes) if size]
+    middles = (int((near * far) ** 0.5) for near, far in itertools.pairwise(sizes))
+    with limited_threads(threads):
+        caches = tuple(_bandwidth(threads, size) for size in middles)
+        memory = _bandwidth(threads, max(STREAM_BYTES, 4 * here.l3_bytes) // threads)
+        return Roofs(threads, _peak(threads), memory, caches)
+
+
+def roofs(threads: int = 1, *, remeasure: bool = False, cache: Path | None = None) -> Roofs:
+    """The roofs of this machine, measured once and kept in the user's cache folder."""
+    here = machine.describe()
+    path = cache or user_cache_path("mlc-course") / "roofs.json"
+    kept = _read(path)
+    key = f"{here.cpu} | {here.isa} | {threads} of {here.cores} threads"
+    if key in kept and not remeasure:
+        return kept[key]
+    kept[key] = measure_roofs(threads)
+    with contextlib.suppress(OSError):  # a home that cannot be written to: measured again next time
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({name: asdict(each) for name, each in kept.items()}, indent=2))
+    return kept[key]
+
+
+def _read(path: Path) -> dict[str, Roofs]:
+    """The roofs that are kept; none where the file is missing or cannot be read."""
+    try:
+        kept = json.loads(path.read_text()).items()
+        return {key: Roofs(**{**each, "caches": tuple(each["caches"])}) for key, each in kept}
+    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+        return {}
+
+
+def _best_seconds(call: Call) -> float:
+    return min(readings(call, READINGS))
+
+
+def _peak(threads: int) -> float:
+    """GFLOP/s of multiply-adds in registers."""
+    lanes = machine.describe().lanes
+
+    @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
+    def multiply_adds(  # type: ignore[no-untyped-def]
+        factors: T.Buffer((lanes,), "float32"),  # type: ignore[valid-type]
+        sums: T.Buffer((threads, CHAINS, lanes), "float32"),  # type: ignore[valid-type]
+    ):
+        T.func_attr({"tirx.noalias": True})  # else every product is stored and loaded again
+        for t in T.parallel(threads):
+            with T.sblock("thread"):
+                v = T.axis.spatial(threads, t)
+                held = T.sblock_alloc_buffer((CHAINS, lanes), "float32", scope="local")
+                for c in T.unroll(CHAINS):
+                    for lane in T.vectorized(lanes):
+                        held[c, lane] = sums[v, c, lane]
+                for _ in range(STEPS):
+                    for c in T.unroll(CHAINS):
+                        for lane in T.vectorized(lanes):
+                            held[c, lane] = held[c, lane] * factors[lane] + factors[lane]
+                for c in T.unroll(CHAINS):
+                    for lane in T.vectorized(lanes):
+                        sums[v, c, lane] = held[c, lane]
+
+    run = compile_program(multiply_adds, threads=threads)
+    factors = shared_tensor(aligned(np.full(lanes, 0.5)))
+    sums = shared_tensor(aligned(np.zeros((threads, CHAINS, lanes))))
+    flops = 2 * STEPS * CHAINS * lanes * threads
+    return flops / _best_seconds(lambda: run(factors, sums)) / 1e9
+
+
+def _bandwidth(threads: int, bytes_each: int) -> float:
+    """GB/s of x = x / 2 + y, repeated in ``bytes_each`` bytes for each thread: 12 bytes an element.
+
+    Every line that is written was read before, so every byte that is moved is counted.
+    """
+    lanes = 4 * machine.describe().lanes
+    rows = max(bytes_each // 8 // lanes, 1)
+    rounds = max(STREAM_BYTES // bytes_each, 1)
+
+    @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
+    def stream(  # type: ignore[no-untyped-def]
+        x: T.Buffer((threads, rows, lanes), "float32"),  # type: ignore[valid-type]
+        y: T.Buffer((threads, rows, lanes), "float32"),  # type: ignore[valid-type]
+    ):
+        T.func_attr({"tirx.noalias": True})
+        for t in T.parallel(threads):
+            for _, row in T.grid(rounds, rows):
+                for lane in T.vectorized(lanes):
+                    x[t, row, lane] = x[t, row, lane] * T.float32(0.5) + y[t, row, lane]
+
+    run = compile_program(stream, threads=threads)
+    x, y = (shared_tensor(aligned(np.ones((threads, rows, lanes)))) for _ in range(2))
+    moved = 12 * threads * rows * lanes * rounds
+    return moved / _best_seconds(lambda: run(x, y)) / 1e9

@@ -1,1 +1,0 @@
-"""A trained network on its way from development form to deployment form."""

@@ -1,1 +1,0 @@
-"""Scripts that run in a process of their own, to see what they need; see ``deployment``."""

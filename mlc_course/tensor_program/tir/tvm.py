@@ -1,0 +1,226 @@
+"""TVM's names for loop programs, spelled once for the pinned version.
+
+When the pin moves, only this file and ``relax_names`` change. It is also a list of what older
+tutorials call by other names (``tvm.tir`` is ``tvm.tirx`` today, ``tvm.nd``
+is ``tvm.runtime``, and ``tvm.build`` is ``tvm.compile``).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import tvm
+import tvm_ffi
+from numpy.typing import NDArray
+from tvm import IRModule, libinfo, te, tirx
+from tvm.ir import Node, Op, PrimType
+from tvm.ir.expr import Call, StringImm, TensorLoad
+from tvm.ir.utils import derived_object
+from tvm.s_tir import SBlock, SBlockRealize, Schedule
+from tvm.s_tir import meta_schedule as meta_schedule
+from tvm.s_tir import transform as s_tir_transform
+from tvm.s_tir.schedule import LoopRV, SBlockRV, Trace
+from tvm.s_tir.schedule.schedule import ScheduleError
+from tvm.script import tirx as T
+from tvm.support import cc
+from tvm.support.popen_pool import PopenPoolExecutor
+from tvm.target import Target, codegen
+from tvm.tirx import PrimFunc
+from tvm.tirx.analysis import undefined_vars
+from tvm.tirx.buffer import BufferType
+from tvm_ffi import Array
+
+from mlc_course.errors import UsageError
+from mlc_course.machine import usable_cores
+
+# TVM's thread pool is made at its first use, with this many threads; `use_threads` chooses among
+# them afterwards. They are not bound to cores: bound ones would fight with NumPy's for a core.
+os.environ["TVM_NUM_THREADS"] = str(usable_cores())
+os.environ["TVM_BIND_THREADS"] = "0"
+
+TensorProgram: TypeAlias = IRModule | PrimFunc | Schedule
+ITERATOR_PREFIX = "v_"  # create_prim_func calls the block iterator of loop ``m`` ``v_m``
+
+__all__ = [
+    "ITERATOR_PREFIX",
+    "Array",
+    "BufferType",
+    "Call",
+    "IRModule",
+    "LoopRV",
+    "Node",
+    "Op",
+    "PopenPoolExecutor",
+    "PrimFunc",
+    "PrimType",
+    "SBlock",
+    "SBlockRV",
+    "SBlockRealize",
+    "Schedule",
+    "ScheduleError",
+    "StringImm",
+    "T",
+    "Target",
+    "TensorProgram",
+    "Trace",
+    "TensorLoad",
+    "assembly_text",
+    "compile_program",
+    "compiled_module",
+    "compact_buffers",
+    "cpu_target",
+    "derived_object",
+    "dump_program",
+    "export_library",
+    "host_cpu",
+    "is_known_cpu",
+    "load_cpu_intrinsics",
+    "linker",
+    "load_program",
+    "meta_schedule",
+    "runtime_library",
+    "same_structure",
+    "shared_tensor",
+    "te",
+    "tirx",
+    "undefined_vars",
+    "use_threads",
+    "version",
+]
+
+ALIGNMENT = 64  # bytes; what TVM's generated code may assume of a buffer
+version: str = tvm.__version__
+
+
+@functools.cache
+def host_cpu() -> str:
+    """LLVM's name of this processor, such as ``znver4`` or ``apple-m1``."""
+    return str(codegen.llvm_get_system_cpu())
+
+
+def load_cpu_intrinsics() -> None:
+    """Spare a search ten seconds: its context imports the intrinsics of all processors, GPUs' too.
+
+    Those of others can still be imported by name, as ``tvm.s_tir.tensor_intrin.cuda``.
+    """
+    name = "tvm.s_tir.tensor_intrin"
+    if name not in sys.modules:
+        package = types.ModuleType(name)
+        package.__path__ = [str(Path(tvm.s_tir.__file__).parent / "tensor_intrin")]
+        sys.modules[name] = package
+        for processor in ("x86", "arm_cpu", "riscv_cpu"):
+            importlib.import_module(f"{name}.{processor}")
+
+
+def cpu_target(threads: int = 1, cpu: str | None = None) -> Target:
+    """The machine to generate code for: this one, or another that LLVM knows by name."""
+    return Target({"kind": "llvm", "mcpu": cpu or host_cpu(), "num-cores": threads})
+
+
+def is_known_cpu(cpu: str) -> bool:
+    """Tell whether LLVM can generate code for it; for any other name LLVM takes ``generic``."""
+    return bool(codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()))
+
+
+def assembly_text(program: TensorProgram, target: Target) -> str:
+    """The machine code that LLVM emits for a TensorIR program, as text."""
+    module = program.mod if isinstance(program, Schedule) else program
+    return str(tvm.compile(module, target=target).mod.inspect_source("asm"))
+
+
+def compile_program(
+    program: TensorProgram, *, threads: int = 1, cpu: str | None = None
+) -> Callable[..., None]:
+    """Machine code for a TensorIR program: a function of its buffers, inputs first."""
+    module = program.mod if isinstance(program, Schedule) else program
+    library = tvm.compile(module, target=cpu_target(threads, cpu))
+    entry: Callable[..., None] = library["main"]
+    return entry
+
+
+def linker() -> str | None:
+    """The C compiler of this machine, which TVM calls to link; None where there is none."""
+    found = cc.get_cc()
+    return str(found) if found else None
+
+
+def export_library(functions: Mapping[str, PrimFunc | Schedule], path: Path) -> None:
+    """Link TensorIR functions of these names, compiled for this machine, into a shared library.
+
+    Raises ``RuntimeError`` where the C compiler fails, and where there is none.
+    """
+    if linker() is None:
+        raise RuntimeError("no C compiler")
+    programs = {n: f.mod["main"] if isinstance(f, Schedule) else f for n, f in functions.items()}
+    named = {n: program.with_attr("global_symbol", n) for n, program in programs.items()}
+    tvm.compile(IRModule(named), target=cpu_target()).export_library(str(path))
+
+
+def runtime_library() -> Path:
+    """Path of TVM's runtime, a shared library that runs compiled functions without the compiler."""
+    return Path(libinfo.find_libtvm_runtime())
+
+
+def compiled_module(program: IRModule, target: Target, _parameters: object) -> Any:
+    """Machine code for a program, in the form that MetaSchedule's builder needs."""
+    return tvm.compile(program, target=target).mod
+
+
+def compact_buffers(module: IRModule) -> IRModule:
+    """Shrink the buffers to what is in use at a time, as TVM does before it allocates them."""
+    for each in (
+        s_tir_transform.LowerInitBlock(),
+        s_tir_transform.PlanAndUpdateBufferAllocationLocation(),
+        s_tir_transform.ConvertBlocksToOpaque(),
+        s_tir_transform.CompactBufferAllocation(),
+    ):
+        module = each(module)
+    return module
+
+
+def dump_program(module: IRModule) -> str:
+    """A program as text that ``load_program`` reads back exactly."""
+    return str(tvm.ir.save_json(module))
+
+
+def load_program(text: str) -> IRModule:
+    """Read a program that ``dump_program`` wrote."""
+    return tvm.ir.load_json(text)
+
+
+def same_structure(first: object, second: object) -> bool:
+    """Tell whether two TVM nodes are equal in all but the names of variables."""
+    return bool(tvm_ffi.structural_equal(first, second))
+
+
+def shared_tensor(array: NDArray[Any]) -> Any:
+    """TVM's view of a NumPy array, without a copy, so that both are timed on the same memory.
+
+    Raises ``ValueError`` when the array is not contiguous or not aligned to 64 bytes
+    (``problems.aligned`` makes arrays that are).
+    """
+    if not array.flags.c_contiguous or array.ctypes.data % ALIGNMENT:
+        raise ValueError(f"shared_tensor needs a contiguous array aligned to {ALIGNMENT} bytes")
+    return tvm.runtime.from_dlpack(np.asarray(array))
+
+
+def use_threads(threads: int) -> None:
+    """Let TVM's parallel loops run on this many threads from now on.
+
+    Raises ``UsageError`` below one, and above the number of cores.
+    """
+    if not 1 <= threads <= usable_cores():
+        raise UsageError(
+            "threads: not a number of this machine's cores",
+            expected=f"1 to {usable_cores()}",
+            got=threads,
+        )
+    tvm.get_global_func("runtime.config_threadpool")(0, threads)

@@ -1,0 +1,70 @@
+"""``mlc-course ladder``, as its user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mlc_course.commands import cli
+
+FIELDS = {
+    "name",
+    "why",
+    "median_s",
+    "ratio_to_numpy",
+    "ratio_iqr",
+    "gflops",
+    "fraction_of_peak",
+    "relative_error",
+}
+
+
+def test_a_quick_climb_prints_every_rung_and_writes_what_it_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = {suffix: tmp_path / f"new folder/ladder.{suffix}" for suffix in ("json", "png")}
+    command = ["ladder", "softmax", "--sizes", "20,32"]
+    roofline = tmp_path / "roofline.svg"
+    command += ["--json", str(paths["json"]), "--plot", str(paths["png"])]
+    assert cli.main([*command, "--roofline", str(roofline)]) == 0
+    record = json.loads(paths["json"].read_text())
+    assert {"machine", "workload", "baseline", "rungs"} <= record.keys()
+    assert record["baseline"]["name"] == "NumPy" and record["baseline"]["median_s"] > 0
+    printed = capsys.readouterr().out
+    for rung in record["rungs"]:
+        assert rung.keys() >= FIELDS
+        assert rung["name"] in printed
+        assert all(fetched > 0 for fetched in rung["bytes_moved"])
+    assert len(record["rungs"]) == 5
+    assert paths["png"].read_bytes().startswith(b"\x89PNG")
+    assert "byte from memory" in roofline.read_text()
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_the_rungs_that_are_done(tmp_path: Path) -> None:
+    path = tmp_path / "ladder.json"
+    command = [sys.executable, "-m", "mlc_course.commands", "ladder", "matmul", "--json", str(path)]
+    with subprocess.Popen(
+        [*command, "--rungs", "reorder,naive,tile", "--sizes", "512,512,512"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's & ignores it
+    ) as climb:
+        assert climb.stdout is not None
+        lines = iter(climb.stdout.readline, "")
+        next(line for line in lines if line.startswith("naive"))
+        start = time.monotonic()
+        climb.send_signal(signal.SIGINT)
+        rest = climb.stdout.read()
+        assert climb.wait(300) == 130
+        assert time.monotonic() - start < 120
+    assert [rung["name"] for rung in json.loads(path.read_text())["rungs"]][0] == "naive"
+    assert "record:" in rest

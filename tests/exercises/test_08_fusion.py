@@ -1,0 +1,151 @@
+"""Lesson 8's exercises: what typical answers are told, and which ones earn the points."""
+
+from __future__ import annotations
+
+from answers import both_tests
+
+ASSIGNMENT = "08_fusion"
+
+
+def schedule(name: str, *lines: str) -> str:
+    return f"def {name}(sch):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def behind(*lines: str) -> str:
+    return schedule("behind", *lines)
+
+
+def one_pass(*lines: str) -> str:
+    return schedule("one_pass", *lines)
+
+
+def repaired(*lines: str) -> str:
+    return schedule("repaired", *lines)
+
+
+ROWS = 'steps.reorder(sch, "R_matmul", "m", "k", "n")'
+PRODUCTS = ('steps.reorder(sch, "C", "m", "k", "l")', 'steps.reorder(sch, "F", "m", "l", "n")')
+MERGE = 'steps.merge(sch, "C", "F", at="m")'
+EXP = 'steps.fuse_consumer(sch, "D", into="C", at="m")'
+
+
+def moved(stage: str, at: str) -> str:
+    return f'steps.compute_per_iteration(sch, "{stage}", of="Y", at="{at}")'
+
+
+WRONG = [
+    # 1. Behind the product
+    ("behind-test", behind("pass"), "the inner loop k strides by 32 elements in W"),
+    ("behind-test", behind(ROWS), "850 of"),
+    (
+        "behind-test",
+        behind('steps.fuse_consumer(sch, "R", into="R_matmul", at="n")'),
+        "the inner loop k strides by 32 elements in W",
+    ),
+    (
+        "behind-test",
+        behind(ROWS, 'steps.fuse_consumer(sch, "R", into="R_matmul", at="k")'),
+        "the sum is not complete at loop 'k'",
+    ),
+    (
+        "behind-test",
+        behind(
+            ROWS,
+            'loops = sch.get_loops(sch.get_sblock("R_matmul"))',
+            'sch.reverse_compute_at(sch.get_sblock("R"), loops[1])',
+        ),
+        "R computes each element 8 times",
+    ),
+    ("behind-test", behind('steps.inline(sch, "R_matmul")'), "TVM refuses this step here"),
+    ("behind-test", behind('steps.fuse_consumer(sch, "R", at="m")'), "your code raises an error"),
+    ("behind-test", 'behind = "m-k-n"', "an answer of another kind"),
+    # 2. One pass over the rows
+    ("one-pass-test", one_pass("pass"), "too many cache misses"),
+    ("one-pass-test", one_pass(moved("Sum", "m")), "TVM refuses this step here"),
+    ("one-pass-test", one_pass(moved("Scale", "m")), "too many cache misses"),
+    (
+        "one-pass-test",
+        one_pass(moved("Scale", "n"), moved("Sum", "n")),
+        "Sum computes each element 240 times",
+    ),
+    (
+        "one-pass-test",
+        one_pass(moved("Scale", "n"), moved("Sum", "m")),
+        "Scale computes each element 240 times",
+    ),
+    ("one-pass-test", one_pass('steps.inline(sch, "Sum")'), "TVM refuses this step here"),
+    # 3. Bug hunt: right, and much too busy
+    ("repair-test", repaired("pass"), "the inner loop k strides by 16 elements in B"),
+    (
+        "repair-test",
+        repaired(
+            *PRODUCTS,
+            'around = sch.get_loops(sch.get_sblock("C"))',
+            'sch.reverse_compute_at(sch.get_sblock("D"), around[1])',
+            MERGE,
+        ),
+        "each exp is computed 16 times",
+    ),
+    ("repair-test", repaired(*PRODUCTS, 'steps.inline(sch, "D")', MERGE), "computed 16 times"),
+    ("repair-test", repaired(*PRODUCTS, EXP), "too many cache misses"),
+    ("repair-test", repaired(*PRODUCTS, MERGE), "F would run before what it reads is written"),
+    ("repair-test", repaired(EXP, MERGE), "the inner loop k strides by 16 elements in B"),
+    # 4. Counter-example: fused, and more bytes
+    ("merge-loses-test", "my_sizes = [64, 40, 32, 40]", "not an answer to every part"),
+    (
+        "merge-loses-test",
+        'my_sizes = {"M": 64, "K": 40, "L": 32, "N": 80}',
+        "N: not a size",
+    ),
+    (
+        "merge-loses-test",
+        'my_sizes = {"M": 64, "K": 24, "L": 24, "N": 24}',
+        "414 misses merged, 458 before",
+    ),
+    ("merge-loses-test", 'my_sizes = {"M": 1, "K": 40, "L": 32, "N": 40}', "the claim stands"),
+    ("merge-loses-test", 'my_sizes = {"M": 64, "K": 64, "L": 64, "N": 64}', "the claim stands"),
+]
+
+
+RIGHT = [
+    (
+        "behind-test",
+        behind(
+            ROWS,
+            'm, _, _ = sch.get_loops(sch.get_sblock("R_matmul"))',
+            'sch.reverse_compute_at(sch.get_sblock("R"), m)',
+        ),
+    ),
+    (
+        "behind-test",
+        behind(
+            'steps.compute_per_iteration(sch, "R_matmul", of="R", at="m")',
+            '*_, n, k = sch.get_loops(sch.get_sblock("R_matmul"))',
+            "sch.reorder(k, n)",
+        ),
+    ),
+    ("one-pass-test", one_pass('steps.inline(sch, "Scale")', moved("Sum", "m"))),
+    (
+        "one-pass-test",
+        one_pass(
+            'steps.compute_per_iteration(sch, "Sum", of="Scale", at="m")',
+            'steps.fuse_consumer(sch, "Y", into="Scale", at="m")',
+        ),
+    ),
+    (
+        "repair-test",
+        repaired(
+            *PRODUCTS,
+            'rows = [sch.get_loops(sch.get_sblock(block))[0] for block in "CF"]',
+            'sch.reverse_compute_at(sch.get_sblock("D"), rows[0])',
+            "sch.merge(*rows)",
+        ),
+    ),
+    ("merge-loses-test", 'my_sizes = {"M": 64, "K": 64, "L": 16, "N": 64}'),
+    ("merge-loses-test", 'my_sizes = {"M": 32, "K": 32, "L": 32, "N": 32}'),
+]
+
+
+test_a_wrong_answer_is_told, test_other_right_answers_earn_the_points = both_tests(
+    ASSIGNMENT, WRONG, RIGHT
+)

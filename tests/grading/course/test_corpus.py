@@ -1,0 +1,219 @@
+"""Two corpora against the real grader: no cheat earns a point, no right answer loses one."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import psutil
+import pytest
+
+from mlc_course.grading.course.exam import Exam, read_exam
+from mlc_course.grading.course.feedback import page
+from mlc_course.grading.course.grader import Marks, grade, reference_ratios, run_races
+from mlc_course.grading.course.store import Store, table
+from mlc_course.grading.course.submission import find
+from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Limits, has_bubblewrap
+
+TESTS = Path(__file__).parents[2]
+sys.path.insert(0, str(TESTS))
+corpus: ModuleType = importlib.import_module("corpus.build")
+CHEATS, HONEST = corpus.CHEATS, corpus.HONEST
+
+pytestmark = pytest.mark.slow
+
+LIMITS = Limits(seconds=240, request_seconds=120, memory_bytes=2 << 30)  # for a busy machine
+SHORT = replace(LIMITS, seconds=12, request_seconds=2)  # where a limit of time is what is tested
+SLACK_S = 60  # for starting processes on a machine that does other things
+TOGETHER = 3  # submissions at a time; they mostly wait
+
+isolated = pytest.mark.skipif(
+    not has_bubblewrap(), reason="needs bubblewrap: apt-get install bubblewrap"
+)
+# Each module's first cheat and a few honest notebooks; the walls are tested with bubblewrap.
+WITHOUT_WALLS = (
+    "equal_to_everything", "lying_array", "nan_everywhere", "a_pickle_that_acts", "patched_grader",
+    "replaced_server", "exits_at_once", "expected_value_through_gc", "infinite_loop",
+    "half_a_message", "deep_message", "edited_tests", "zip_links", "zeros", "extern_call",
+    "the_solution", "magics", "an_archive",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Graded:
+    marks: Marks
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        findings = (str(found) for test in self.marks.tests for found in test.findings)
+        return "\n".join((*self.marks.remarks, *findings))
+
+
+TRACES = [Path(path) for path in ("/tmp/unpickled", "/tmp/called", "/tmp/slipped", "/tmp/large")]
+
+
+def limits_of(name: str) -> Limits:
+    if name == "a_loop_that_ended":  # by the limit, which the other cells have to keep
+        return replace(LIMITS, request_seconds=8)
+    return SHORT if name in CHEATS and CHEATS[name].takes_time else LIMITS
+
+
+class Corpus:
+    """Grades what this session asks for, a few at a time, ahead of the tests that look at it."""
+
+    def __init__(self, folder: Path, asked: Iterable[tuple[str, str]]) -> None:
+        self.exam: Exam = read_exam(corpus.SOLUTION)
+        self.folder, self.scratch = folder / "students", folder / "scratch"
+        self.scratch.mkdir()
+        self.exercise = corpus.released()
+        self.pool = ThreadPoolExecutor(TOGETHER)
+        self.futures: dict[tuple[str, str], Future[Graded]] = {
+            each: self.pool.submit(self._grade, *each) for each in dict.fromkeys(asked)
+        }
+
+    def __call__(self, name: str, sandbox: str) -> Graded:
+        key = name, sandbox
+        if key not in self.futures:
+            self.futures[key] = self.pool.submit(self._grade, *key)
+        return self.futures[key].result()
+
+    def wait(self) -> None:
+        wait(self.futures.values())
+
+    def _grade(self, name: str, sandbox: str) -> Graded:
+        write = CHEATS[name].write if name in CHEATS else HONEST[name]
+        students = self.folder / f"{sandbox}-{name}"
+        write(students / name, self.exercise)
+        began = time.monotonic()
+        (submission,) = find(students, [self.exam])
+        limits = limits_of(name)
+        marks = grade(self.exam, submission, seed=1, limits=limits, sandbox=sandbox)
+        return Graded(marks, time.monotonic() - began)
+
+
+@pytest.fixture(scope="module")
+def graded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Corpus]:
+    calls = [getattr(each, "callspec", None) for each in request.session.items]
+    params = [call.params for call in calls if call and set(call.params) == {"name", "sandbox"}]
+    asked = [(each["name"], each["sandbox"]) for each in params]
+    work = Corpus(
+        tmp_path_factory.mktemp("corpus"),
+        (each for each in asked if each[1] == RLIMITS or has_bubblewrap()),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(work.scratch))
+        yield work
+        work.pool.shutdown(cancel_futures=True)
+
+
+def check_what_is_shown(marks: Marks) -> None:
+    """Nothing in it runs in a browser, in a spreadsheet or on a terminal."""
+    html = page(marks)
+    assert "<script" not in html
+    for text in (html, table([marks])):
+        assert all(c.isprintable() or c == "\n" for c in text)
+    for row in csv.reader(table([marks]).splitlines()):
+        assert not [each for each in row if each[:1] in ("=", "+", "-", "@")]
+
+
+def in_sandboxes(names: Any) -> list[Any]:
+    walled = [pytest.param(name, BUBBLEWRAP, marks=isolated, id=name) for name in names]
+    bare = [name for name in names if name in WITHOUT_WALLS]
+    return walled + [pytest.param(name, RLIMITS, id=f"{name}-without-walls") for name in bare]
+
+
+@pytest.mark.parametrize(("name", "sandbox"), in_sandboxes(CHEATS))
+def test_a_cheat_earns_nothing(graded: Corpus, name: str, sandbox: str) -> None:
+    found = graded(name, sandbox)
+    assert found.marks.points == 0, found.text
+    assert found.marks.out_of == 10
+    assert CHEATS[name].why in found.text
+    assert found.seconds < 2 * limits_of(name).seconds + SLACK_S
+    check_what_is_shown(found.marks)
+
+
+@pytest.mark.parametrize(("name", "sandbox"), in_sandboxes(HONEST))
+def test_a_right_answer_earns_all_points(graded: Corpus, name: str, sandbox: str) -> None:
+    found = graded(name, sandbox)
+    assert found.marks.points == found.marks.out_of == 10, found.text
+
+
+@isolated
+@pytest.mark.parametrize("name", ["the_solution", "another_schedule"])
+def test_a_right_schedule_wins_its_race(graded: Corpus, name: str) -> None:
+    marks = graded(name, BUBBLEWRAP).marks
+    exam = read_exam(corpus.SOLUTION)
+    how: dict[str, Any] = {"limits": LIMITS, "sandbox": BUBBLEWRAP}
+    reference = graded("the_solution", BUBBLEWRAP).marks
+    raced = run_races(exam, marks, reference_ratios(exam, reference, **how), **how)
+    assert len(marks.races) == 1
+    assert raced.points == 10, raced.tests[0].findings
+
+
+def test_the_search_for_the_solution_is_a_real_one(graded: Corpus) -> None:
+    """Where there are no walls it finds what it looks for: the walls are what stops it."""
+    assert graded("solution_by_its_name", RLIMITS).marks.points == 10
+
+
+def test_every_submission_is_found_in_one_folder(tmp_path: Path) -> None:
+    students = corpus.build(tmp_path / "class")
+    found = find(tmp_path / "class", [read_exam(corpus.SOLUTION)])
+    assert sorted(each.student for each in found) == sorted(path.name for path in students)
+    assert len(CHEATS) >= 40 and len(HONEST) >= 20
+    assert all(each.write.__doc__ for each in CHEATS.values())
+
+
+def test_what_the_corpora_import_from_the_course_is_there() -> None:
+    """Else a cheat would fail for that, and prove nothing."""
+    lines = re.compile(r"^ *from (mlc_course[\w.]*) import ([\w, ]+)", re.MULTILINE)
+    sources = [*TESTS.glob("cheats/*.py"), *TESTS.glob("honest/*.py")]
+    found = [each for path in sources for each in lines.findall(path.read_text(encoding="utf-8"))]
+    assert len(found) > 5
+    for module, names in found:
+        exec(f"from {module} import {names}", {})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"=HYPERLINK(1)",
+        b"-2+3",
+        b"@SUM(1)",
+        b"<script>alert(1)</script>",
+        b"\xff\xfe",
+        b"a\nb\x1b[2J",
+    ],
+)
+def test_a_name_is_only_a_name(tmp_path: Path, name: bytes) -> None:
+    exam = read_exam(corpus.SOLUTION)
+    CHEATS["empty_file"].write(tmp_path / "class" / os.fsdecode(name), {})
+    (submission,) = find(tmp_path / "class", [exam])
+    marks = grade(exam, submission, seed=1, limits=LIMITS, sandbox=RLIMITS)
+    store = Store(tmp_path / "marks.sqlite")
+    store.save(marks, exam.digest)
+    assert list(store.marks()) == [marks]
+    store.close()
+    check_what_is_shown(marks)
+
+
+def test_nothing_is_left(graded: Corpus) -> None:
+    graded.wait()
+    assert not list(graded.scratch.iterdir())
+    commands = [" ".join(each.cmdline()) for each in psutil.Process().children(recursive=True)]
+    assert not [each for each in commands if "mlc_course.grading" in each]
+    for path in TRACES:
+        assert not path.exists()

@@ -1,0 +1,45 @@
+"""Every exercise: empty it earns nothing, solved it earns everything, in the real sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mlc_course.grading.course.exam import read_exam
+from mlc_course.grading.course.grader import GRADED, Marks, grade
+from mlc_course.grading.course.submission import Submission
+from mlc_course.grading.process import Limits, chosen
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+LIMITS = Limits(seconds=300, request_seconds=120)  # for a busy machine
+ASSIGNMENTS = sorted(path.parent.name for path in (ROOT / "solutions").glob("*/*.ipynb"))
+
+
+def graded(assignment: str, kind: str) -> Marks:
+    name = f"{assignment}/{assignment}.ipynb"
+    exam = read_exam(ROOT / "solutions" / name)
+    submission = Submission("student", assignment, (ROOT / kind / name).read_bytes())
+    return grade(exam, submission, seed=7, limits=LIMITS, sandbox=chosen())
+
+
+def told(marks: Marks) -> str:
+    return "\n".join(str(each) for test in marks.tests for each in test.findings)
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_an_empty_exercise_earns_nothing(assignment: str) -> None:
+    marks = graded(assignment, "exercises")
+    assert marks.status == GRADED
+    assert marks.points == 0, told(marks)
+    for test in marks.tests:
+        assert "there is no answer yet" in str(test.findings[0]), told(marks)
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_a_solution_earns_everything(assignment: str) -> None:
+    marks = graded(assignment, "solutions")
+    assert marks.points == marks.out_of > 0, told(marks)
+    assert not marks.remarks

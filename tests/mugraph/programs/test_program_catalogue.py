@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from small_graphs import normal_inputs, relative_error, small
+
+from mlc_course.errors import UsageError
+from mlc_course.mugraph.ir import KernelGraph, ThreadGraph, parse, run
+from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, published, workload
+from mlc_course.mugraph.programs.catalogue import GRAPHS
+
+Array = NDArray[np.float64]
+
+
+def _rms(x: Array, axis: int = -1) -> Array:
+    return x * np.sqrt(x.shape[axis]) / np.linalg.norm(x, axis=axis, keepdims=True)
+
+
+def _attention(q: Array, k: Array, v: Array, scale: float = 1.0) -> Array:
+    scores = scale * np.einsum("hmd,hdn->hmn", q, k)
+    return np.asarray(np.exp(scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)) @ v)
+
+
+def _silu(x: Array) -> Array:
+    return x * (1 + np.tanh(x / 2)) / 2
+
+
+MEANINGS: dict[str, Callable[..., Array]] = {
+    "rms_norm_matmul": lambda X, G, W: (_rms(X) * G) @ W,
+    "gated_mlp": lambda X, W1, W2: _silu(X @ W1) * (X @ W2),
+    "lora": lambda X, W, A, B: X @ (W + A @ B),
+    "gqa": lambda Q, K, V: _attention(Q, K, V),
+    "qk_norm_attention": lambda Q, K, V: _attention(_rms(Q), _rms(K, 1), V),
+    "n_trans": lambda H, X, A: _rms(X + A * (_rms(H) + X)),
+    "attention": lambda Q, K, V: _attention(Q, K, V, Q.shape[2] ** -0.5),
+    "stable_attention": lambda Q, K, V: _attention(Q, K, V, Q.shape[2] ** -0.5),
+}
+SHAPES: dict[str, list[tuple[int, ...]]] = {
+    "rms_norm_matmul": [(16, 4096), (1, 4096), (4096, 6144)],
+    "gated_mlp": [(8, 4096), (4096, 4096), (4096, 4096)],
+    "lora": [(16, 256), (256, 4096), (256, 16), (16, 4096)],
+    "n_trans": [(8, 4096)] * 3,
+}
+ATTENTION = [(2, 256, 64), (2, 64, 4096), (2, 4096, 64)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_workload_computes_what_numpy_says(name: str) -> None:
+    program = small(workload(name))
+    inputs = normal_inputs(program)
+    assert relative_error(*run(program, inputs), MEANINGS[name](**inputs)) < 1e-14
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_workload_has_the_sizes_of_its_benchmark(name: str) -> None:
+    program = workload(name)
+    assert program.name == name
+    assert list(program.shapes[: len(program.inputs)]) == SHAPES.get(name, ATTENTION)
+
+
+def test_stable_attention_survives_large_scores_and_plain_attention_does_not() -> None:
+    stable, plain = small(workload("stable_attention")), small(workload("attention"))
+    inputs: dict[str, Any] = normal_inputs(stable)
+    inputs["Q"] = 3000 * inputs["Q"]
+    assert relative_error(*run(stable, inputs), MEANINGS["attention"](**inputs)) < 1e-12
+    assert np.isnan(run(plain, inputs)[0]).any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_operator_makes_a_benchmark_trivial(name: str) -> None:
+    assert not {"rms_norm", "softmax", "stable_softmax", "mean", "block"} & {
+        equation.op.name for equation in workload(name).equations
+    }
+
+
+@pytest.mark.parametrize("name", PROGRAM_OF)
+def test_a_published_graph_computes_its_program_at_full_shape(name: str) -> None:
+    program, graph = workload(PROGRAM_OF[name]), published(name)
+    assert graph.inputs == program.inputs
+    inputs = normal_inputs(program)
+    assert relative_error(*run(graph, inputs), *run(program, inputs)) < 1e-13
+
+
+@pytest.mark.parametrize("name", PROGRAM_OF)
+def test_a_published_graph_computes_its_program_on_small_sizes(name: str) -> None:
+    program, graph = small(workload(PROGRAM_OF[name])), small(published(name))
+    for seed in range(3):
+        inputs = normal_inputs(program, seed)
+        assert relative_error(*run(graph, inputs), *run(program, inputs)) < 1e-13
+
+
+def test_every_workload_has_a_published_graph() -> None:
+    assert set(PROGRAM_OF.values()) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", PROGRAM_OF)
+def test_a_published_graph_is_fused(name: str) -> None:
+    """Only block graphs, and fewer of them than the program has operators."""
+    graph = published(name)
+    blocks = [block for _, block in graph.blocks]
+    assert graph.name == name
+    assert len(blocks) == len(graph.equations) < len(workload(PROGRAM_OF[name]).equations)
+
+
+def test_thread_graphs_are_among_them() -> None:
+    assert any(
+        isinstance(equation.op, ThreadGraph)
+        for name in PROGRAM_OF
+        for _, block in published(name).blocks
+        for equation in block.equations
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("rms_norm_matmul_fused", "squares = square(x)", "squares = square(xg)"),
+        ("rms_norm_matmul_fused", "imap={x: 1}, fmap={k: 0}", "imap={x: 0}, fmap={k: 1}"),
+        ("gated_mlp_fused", "opened = silu(gate)", "opened = silu(up)"),
+        ("online_softmax_attention", "accumulate_rescaled(sums, so_far)", "accumulate(sums)"),
+        ("online_softmax_attention", "accumulate_rescaled(product, so_far)", "accumulate(product)"),
+        ("attention_split_kv", "mul(total, weight)", "mul(total, total)"),
+        ("attention_split_kv", "top = accumulate_max(largest)", "top = accumulate(largest)"),
+        ("gqa_split_kv", "k = load(K, imap={x: 0, y: 2}", "k = load(K, imap={y: 0, z: 2}"),
+    ],
+)
+def test_a_changed_graph_does_not_compute_the_program(name: str, old: str, new: str) -> None:
+    text = str(small(published(name)))
+    assert old in text
+    program = small(workload(PROGRAM_OF[name]))
+    inputs = normal_inputs(program)
+    changed = parse(text.replace(old, new, 1))
+    assert relative_error(*run(changed, inputs), *run(program, inputs)) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "known"), [(workload, "gated", "gated_mlp"), (published, "lora", "lora_fused")]
+)
+def test_an_unknown_name_is_refused_with_the_known_ones(
+    read: Callable[[str], KernelGraph], name: str, known: str
+) -> None:
+    with pytest.raises(UsageError, match=known):
+        read(name)
+
+
+def test_every_file_is_in_the_catalogue() -> None:
+    assert {path.stem for path in GRAPHS.iterdir()} == {*NAMES, *PROGRAM_OF}

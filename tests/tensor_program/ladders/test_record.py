@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlc_course import machine
+from mlc_course.errors import UsageError
+from mlc_course.measure import Comparison, Timing
+from mlc_course.tensor_program.ladders.record import (
+    Record,
+    ladder_record,
+    load,
+    made_on,
+    provenance,
+    recorded,
+    save,
+)
+from mlc_course.tensor_program.ladders.rungs import Climbed, Rung
+from mlc_course.tensor_program.memory import Roofs
+from mlc_course.tensor_program.problems import make_workload
+
+RUNG_FIELDS = {
+    *("name", "why", "median_s", "ratio_to_numpy", "ratio_iqr", "gflops", "fraction_of_peak"),
+    "relative_error",
+}
+ROOFS = Roofs(threads=1, gflops=100.0, gbytes_per_s=10.0)
+
+
+def climbed(name: str, ours: tuple[float, ...], base: tuple[float, ...]) -> Climbed:
+    comparison = Comparison(Timing(name, ours), Timing("NumPy", base))
+    return Climbed(Rung(name, f"{name} is fast.", lambda sch: None), comparison, 1e-7, "def main")
+
+
+@pytest.fixture
+def record() -> Record:
+    rungs = [
+        climbed("naive", (4.0, 4.0, 4.0), (2.0, 2.0, 2.0)),
+        climbed("tile", (1.0, 1.0, 3.0), (2.0, 4.0, 3.0)),
+    ]
+    return ladder_record(make_workload("matmul", (10, 20, 30)), rungs, ROOFS, threads=1)
+
+
+def test_a_record_has_the_fields_that_readers_rely_on(record: Record) -> None:
+    assert {"machine", "workload", "baseline", "rungs", "date", "versions"} <= record.keys()
+    assert {"name", "median_s"} <= record["baseline"].keys()
+    assert [rung["name"] for rung in record["rungs"]] == ["naive", "tile"]
+    for rung in record["rungs"]:
+        assert rung.keys() >= RUNG_FIELDS
+
+
+def test_a_record_s_figures_follow_from_its_readings(record: Record) -> None:
+    tile = record["rungs"][1]
+    assert tile["median_s"] == 1.0
+    assert tile["iqr_s"] == [1.0, 2.0]
+    assert tile["readings"] == 3
+    assert tile["ratio_to_numpy"] == 2.0  # of 2, 4 and 1
+    assert tile["ratio_iqr"] == [1.5, 3.0]
+    assert tile["numpy_median_s"] == 3.0
+    assert tile["gflops"] == pytest.approx(2 * 10 * 20 * 30 / 1e9)
+    assert tile["fraction_of_peak"] == pytest.approx(tile["gflops"] / 100)
+    assert "too noisy" in tile["warning"]
+    assert record["rungs"][0]["warning"] is None
+
+
+def test_the_baseline_is_the_median_of_all_its_readings(record: Record) -> None:
+    assert record["baseline"] == {"name": "NumPy", "median_s": 2.0}
+
+
+def test_a_climb_without_rungs_has_no_baseline() -> None:
+    record = ladder_record(make_workload("matmul", (1, 1, 1)), [], ROOFS, threads=1)
+    assert record["baseline"]["median_s"] is None
+    assert record["rungs"] == []
+
+
+def test_the_workload_and_the_roofs_are_kept(record: Record) -> None:
+    floats = 10 * 20 + 20 * 30 + 10 * 30
+    assert record["workload"] == {
+        "name": "matmul",
+        "sizes": {"M": 10, "K": 20, "N": 30},
+        "flops": 12000,
+        "bytes": 4 * floats,
+    }
+    assert record["roofs"]["seconds"] == pytest.approx(4 * floats / 10e9)
+
+
+def test_a_record_says_where_when_and_with_what() -> None:
+    head = provenance()
+    assert head["machine"] == machine.describe().to_dict()
+    assert datetime.date.fromisoformat(head["date"]) <= datetime.date.today()
+    assert {"python", "numpy", "tvm"} <= head["versions"].keys()
+    said = made_on(head)
+    assert head["machine"]["cpu"] in said
+    assert head["date"] in said
+
+
+def test_a_record_survives_its_file(record: Record, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "ladder.json"
+    save(record, path)
+    assert load(path) == record
+    assert [p.name for p in path.parent.iterdir()] == ["ladder.json"]
+
+
+def test_a_record_that_cannot_be_written_leaves_the_old_one(record: Record, tmp_path: Path) -> None:
+    path = tmp_path / "ladder.json"
+    save(record, path)
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        save(record | {"machine": object()}, path)
+    assert load(path) == record
+
+
+def test_a_writer_that_dies_leaves_the_old_record(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ladder.json"
+    save(record, path)
+    whole: Callable[..., int] = Path.write_text
+
+    def dies(self: Path, text: str, **choices: Any) -> int:
+        whole(self, text[:20], **choices)
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="no space"):
+        patched.setattr(Path, "write_text", dies)
+        save(record | {"threads": 2}, path)
+    assert load(path) == record
+
+
+HEAD = {"machine": {"cpu": "X"}, "date": "2026-01-02"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "not JSON",
+        "[1, 2]",
+        "3",
+        "null",
+        json.dumps({"date": "2026-01-02"}),
+        json.dumps({"machine": {"cpu": "X"}}),
+        json.dumps(HEAD | {"machine": "X"}),
+        json.dumps(HEAD)[:-5],
+    ],
+)
+def test_a_file_that_is_no_record_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "ladder.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="ladder.json") as caught:
+        load(path)
+    assert "with its machine and date" in str(caught.value)
+
+
+def test_a_file_of_bytes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ladder.json"
+    path.write_bytes(b"\xff\xfe\x00\x89PNG")
+    with pytest.raises(UsageError):
+        load(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nowhere.json"):
+        load(tmp_path / "nowhere.json")
+    with pytest.raises(UsageError):
+        load(tmp_path)  # a folder
+
+
+RECORDINGS = sorted(
+    file.name.removesuffix(".json")
+    for file in (resources.files("mlc_course.tensor_program.ladders") / "recordings").iterdir()
+    if file.name.endswith(".json")
+)
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_every_recording_of_the_course_can_be_read(name: str) -> None:
+    record = recorded(name)
+    assert record["rungs"]
+    for rung in record["rungs"]:
+        assert rung.keys() >= RUNG_FIELDS
+    assert made_on(record)
+
+
+def test_a_recording_that_the_course_lacks_is_refused_with_those_it_has() -> None:
+    assert RECORDINGS
+    with pytest.raises(UsageError) as caught:
+        recorded("quicksort")
+    assert all(name in str(caught.value) for name in RECORDINGS)

@@ -1,0 +1,85 @@
+"""How often blocks run, and the arithmetic that they do."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlc_course.tensor_program.ladders import ladder
+from mlc_course.tensor_program.problems import (
+    linear_relu,
+    matmul_exp_matmul,
+    rms_norm,
+    softmax,
+    two_layer_network,
+)
+from mlc_course.tensor_program.processor.operations import exps, flops, runs, stages
+from mlc_course.tensor_program.schedule import polynomial_exp, steps
+from mlc_course.tensor_program.tir import PrimFunc, Schedule, T, te
+
+
+@pytest.mark.parametrize(
+    "work",
+    [softmax(5, 7), matmul_exp_matmul(), linear_relu(4, 5, 6), two_layer_network(4, 5, 6, 7)],
+    ids=lambda work: work.name,
+)
+def test_a_naive_program_does_the_operations_of_its_problem(work: object) -> None:
+    assert flops(work.program()) == work.flops  # type: ignore[attr-defined]
+
+
+def test_full_sizes_take_no_longer() -> None:
+    assert runs(matmul_exp_matmul().program())["F"] == 1024 * 1024 * 3072
+
+
+def test_inits_are_runs_of_their_own() -> None:
+    assert runs(rms_norm(3, 5).program()) == {"Sum_init": 3, "Sum": 15, "Scale": 3, "Y": 15}
+
+
+def test_exp_inside_the_second_product_is_taken_for_every_column() -> None:
+    sch = Schedule(matmul_exp_matmul(6, 5, 4, 7).program())
+    assert exps(sch) == 6 * 4
+    steps.inline(sch, "D")
+    assert exps(sch) == 6 * 4 * 7
+
+
+def blur() -> PrimFunc:
+    x = te.placeholder((9,), name="X")
+    y = te.compute((9,), lambda i: x[i] * 2.0, name="Y", varargs_names=["i"])
+    z = te.compute((8,), lambda i: y[i] + y[i + 1], name="Z", varargs_names=["i"])
+    return te.create_prim_func([x, z])
+
+
+def test_what_two_turns_need_is_computed_twice() -> None:
+    sch = Schedule(blur())
+    steps.compute_per_iteration(sch, "Y", of="Z", at="i")
+    y, z = stages(sch)
+    assert (y.block, y.runs, y.elements, y.flops) == ("Y", 16, 9, 16)
+    assert y.times == pytest.approx(16 / 9)
+    assert z.times == 1
+
+
+def test_no_rung_of_the_article_computes_anything_twice() -> None:
+    for rung in ladder("matmul_exp_matmul")[:8]:
+        sch = Schedule(matmul_exp_matmul(32, 32, 32, 32).program())
+        rung.apply(sch)
+        assert all(stage.times == 1 for stage in stages(sch)), rung.name
+        assert exps(sch) == 32 * 32
+
+
+def test_a_polynomial_is_operations_and_no_exp() -> None:
+    sch = Schedule(softmax(3, 5).program())
+    polynomial_exp(sch, "Exp")
+    assert exps(sch) == 0
+    assert flops(sch) > softmax(3, 5).flops + 15 * 10
+
+
+def test_a_condition_is_counted_as_often_as_it_holds() -> None:
+    @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
+    def odd(X: T.Buffer((10,), "float32")):  # type: ignore[no-untyped-def, valid-type]
+        for i in range(10):
+            with T.sblock("X"):
+                v = T.axis.spatial(10, i)
+                T.where(i % 2 == 1)
+                X[v] = X[v] + T.float32(1)
+
+    (stage,) = stages(odd)
+    assert (stage.runs, stage.elements, stage.times) == (5, 10, 0.5)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from mlc_course.errors import UsageError
+from mlc_course.parallel import busy_neighbours, executor_for, interruptible, pushed
+
+
+def test_items_arrive_in_order_from_another_thread() -> None:
+    def items() -> Iterator[tuple[int, int]]:
+        for number in range(5):
+            yield number, threading.get_ident()
+
+    found = list(interruptible(items()))
+    assert [number for number, _ in found] == list(range(5))
+    assert {thread for _, thread in found} != {threading.get_ident()}
+
+
+def test_an_error_is_raised_where_the_items_are_read_after_those_before_it() -> None:
+    def run(push: object) -> None:
+        push("one")  # type: ignore[operator]
+        raise ZeroDivisionError
+
+    items = pushed(run)
+    assert next(items) == "one"
+    with pytest.raises(ZeroDivisionError):
+        next(items)
+
+
+def test_none_is_an_item() -> None:
+    assert list(interruptible([None, 1, None])) == [None, 1, None]
+
+
+@pytest.mark.parametrize(
+    ("address", "jobs", "words"),
+    [(None, 0, "too few processes"), ("tcp://here", 1, "dask://HOST:PORT")],
+)
+def test_workers_that_cannot_be_are_refused(address: str | None, jobs: int, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        executor_for(address, jobs)
+
+
+# --- busy neighbours ------------------------------------------------------------------------------
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children()}
+
+
+def test_neighbours_are_there_inside_and_gone_after() -> None:
+    before = children()
+    with busy_neighbours(2):
+        assert len(children() - before) == 2
+    assert children() == before
+
+
+def test_neighbours_are_gone_after_an_interrupt() -> None:
+    before = children()
+    with pytest.raises(KeyboardInterrupt), busy_neighbours(1):
+        raise KeyboardInterrupt
+    assert children() == before
+
+
+def test_no_neighbours_are_no_processes() -> None:
+    before = children()
+    with busy_neighbours(0):
+        assert children() == before
