@@ -64,7 +64,7 @@ docs: setup ## fill the sample output in README.md and docs/ from real runs and 
 	@$(BIN)/python docs/samples.py
 
 exercises: setup ## generate exercises/ from solutions/, and tell the gradebook what is graded
-	@$(BIN)/python -m mlc_course.grading.course.exercise_release
+	@$(BIN)/python -m mlc_course.grading.nbgrader.exercise_release
 
 ladder: setup ## climb the CPU ladder; JSON and a picture in out/
 	@mkdir -p $(OUT)

@@ -1,4 +1,4 @@
-"""What an exercise is written in: ``check``, the kinds of answers, and the kinds of demands.
+"""The vocabulary of exercises: ``check``, the kinds of answers, and the kinds of demands.
 
 check(scheduled(along_rows, matmul(64, 48, 80)), computes(), inner_stride("C"), misses(9_000))
 """

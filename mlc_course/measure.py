@@ -89,7 +89,7 @@ class Comparison:
 
     @property
     def warning(self) -> str | None:
-        """Why this ratio may mislead, or None."""
+        """The reason why this ratio may mislead, or None."""
         low, high = self.ratio_iqr
         if (high - low) / self.ratio <= NOISY_SPREAD:
             return None
@@ -236,7 +236,7 @@ def _done(
 
 @dataclass(frozen=True)
 class Noise:
-    """How much the time of one fixed piece of arithmetic varies on this machine now."""
+    """The variation in the time of one fixed piece of arithmetic on this machine now."""
 
     timing: Timing
 

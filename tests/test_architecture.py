@@ -48,6 +48,7 @@ ROOMS = (
     "mlc_course.grading.process",
     "mlc_course.grading.checks",
     "mlc_course.grading.course",
+    "mlc_course.grading.nbgrader",
     "mlc_course.exercise",
     "mlc_course.lessons",
     "mlc_course.lessons.kit",

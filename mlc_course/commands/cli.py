@@ -187,7 +187,7 @@ def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> argparse.Argument
 
 
 def welcome() -> str:
-    """What ``mlc-course`` alone prints: the commands to begin with, and where the others are."""
+    """Return what ``mlc-course`` alone prints: the first commands, and how to list the others."""
     lines = [f"  {command:<45} {what}" for command, what in FIRST_COMMANDS]
     rest = "mlc-course --help lists all commands; mlc-course COMMAND --help explains one."
     return "\n".join(("Three commands to begin with:", "", *lines, "", rest, ""))

@@ -72,7 +72,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check saw, and what to do about it (empty where there is nothing to do)."""
+    """The finding of one check, and what to do about it (empty where there is nothing to do)."""
 
     name: str
     status: Status
@@ -140,7 +140,7 @@ def blas(pools: Callable[[], list[dict[str, Any]]] = threadpool_info) -> Finding
 
 
 def cores_and_caches(describe: Callable[[], machine.Machine] = machine.describe) -> Finding:
-    """What tile sizes follow from."""
+    """Check that the cores and caches are known, from which tile sizes follow."""
     here = describe()
     sizes = {"L1d": here.l1d_bytes, "L2": here.l2_bytes, "L3": here.l3_bytes}
     caches = ", ".join(f"{name} {size >> 10} KiB" for name, size in sizes.items() if size)
@@ -154,7 +154,7 @@ def cores_and_caches(describe: Callable[[], machine.Machine] = machine.describe)
 
 
 def vector_width(describe: Callable[[], machine.Machine] = machine.describe) -> Finding:
-    """What the micro-kernel's register tile follows from."""
+    """Check that the vector width is known, from which the register tile follows."""
     here = describe()
     return judge(
         "vectors",
@@ -224,7 +224,7 @@ def gpu(which: Callable[[str], str | None] = shutil.which) -> Finding:
 
 
 def jupyterlab(installed: Callable[[str], str | None] = installed_version) -> Finding:
-    """Where the lessons are read."""
+    """Check that JupyterLab, in which lessons are read, is installed."""
     version = installed("jupyterlab")
     return judge(
         "JupyterLab", version is not None, version or "missing", Status.BROKEN, "make setup"
@@ -232,7 +232,7 @@ def jupyterlab(installed: Callable[[str], str | None] = installed_version) -> Fi
 
 
 def nbgrader(installed: Callable[[str], str | None] = installed_version) -> Finding:
-    """What an instructor releases and collects exercises with."""
+    """Check that nbgrader, with which an instructor releases exercises, is installed."""
     version = installed("nbgrader")
     detail = version or "missing; optional: instructors need it"
     return judge("nbgrader", version is not None, detail, Status.WARNING, "make setup")

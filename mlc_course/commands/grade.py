@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import statistics
@@ -24,7 +25,6 @@ from mlc_course.grading.course import (
     feedback,
     find,
     grade_all,
-    gradebook,
     percent,
     prepare,
     race_all,
@@ -98,14 +98,20 @@ def _fill_gradebook(submissions: Sequence[Submission], marks: Sequence[Marks], r
     """Show the marks in nbgrader's gradebook, where the course has one."""
     if not (root / SETTINGS).exists():
         return
+    if importlib.util.find_spec("nbgrader") is None:
+        _tell("nbgrader is not installed, so its gradebook was not filled; see the CSV")
+        return
+    # Here, because it takes two seconds and most courses are graded without it.
+    from mlc_course.grading.nbgrader import STUDENT, Entry, record_marks
+
     notebooks = {(each.student, each.assignment): each.notebook for each in submissions}
-    named = [each for each in marks if gradebook.STUDENT.fullmatch(each.student)]
+    named = [each for each in marks if STUDENT.fullmatch(each.student)]
     for each in marks:
         if each not in named:
             _tell(f"{each.student!r} is no name for nbgrader's gradebook; see the CSV")
-    gradebook.record_marks(
+    record_marks(
         (
-            gradebook.Entry(
+            Entry(
                 each.student,
                 each.assignment,
                 {test.grade_id: test.points for test in each.tests},
@@ -118,7 +124,7 @@ def _fill_gradebook(submissions: Sequence[Submission], marks: Sequence[Marks], r
 
 
 def _tell(text: str) -> None:
-    """What is not the result itself, so that the result can be piped."""
+    """Print to standard error what is not the result, so that the result can be piped."""
     print(text, file=sys.stderr, flush=True)
 
 

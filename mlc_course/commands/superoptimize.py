@@ -41,7 +41,7 @@ ROWS = 12  # of the table
 
 @dataclass
 class Tally:
-    """What a stream of events adds up to."""
+    """The totals of a stream of search events."""
 
     program: KernelGraph
     target: Target

@@ -95,7 +95,7 @@ def search(
 
 
 def default_folder(workload: Workload, strategy: str, threads: int) -> Path:
-    """Where a search keeps its database, below the present folder."""
+    """Return the folder of a search's database, below the present folder."""
     sizes = "x".join(str(size) for size in workload.sizes.values())
     return Path("out") / "tune" / f"{workload.name}-{sizes}-{strategy}-{threads}t"
 

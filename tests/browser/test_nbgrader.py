@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 from sample_course import EXERCISE, NAME, cell, edit, hand_in, make_course, nbgrader, solve
 
-from mlc_course.grading.course import Entry, record_marks, release, settings
+from mlc_course.grading.nbgrader import Entry, record_marks, release, settings
 
 from .conftest import jupyterlab
 from .driving import READY, SCREENSHOTS

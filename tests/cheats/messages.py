@@ -67,7 +67,7 @@ def wide_message(folder: Path, exercise: Notebook) -> None:
     hand_in(
         folder,
         exercise,
-        first=FIND + 'near.sendall(frame("[" + "[]," * (5 << 20) + "[]]"))\ntime.sleep(600)',
+        first=FIND + 'near.sendall(frame("[" + "[]," * (5 << 20) + "[]]"))\nos._exit(0)',
     )
 
 

@@ -22,7 +22,7 @@ from cheats import CHEATS  # noqa: E402
 from honest import HONEST  # noqa: E402
 
 from corpus.handing_in import FILE, SOLUTION, Notebook  # noqa: E402
-from mlc_course.grading.course import release  # noqa: E402
+from mlc_course.grading.nbgrader import release  # noqa: E402
 from mlc_course.grading.process import has_bubblewrap  # noqa: E402
 
 

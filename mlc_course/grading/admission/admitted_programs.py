@@ -1,4 +1,4 @@
-"""Which programs a grader may run: a closed list, because students send them as data.
+"""The programs that a grader may run: a closed list, because students send them as data.
 
 A program that is admitted reads and writes its own buffers, inside their bounds, and does nothing
 else: it calls no function but mathematics, and holds no name of a file, a library or a pointer.

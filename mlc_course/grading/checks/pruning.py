@@ -96,7 +96,7 @@ class _Asked:
 
 
 def _solutions(tree: Tree, asked: _Asked) -> int:
-    """How many there are; raises ``UnmetCheck`` for a value of one that the function cuts."""
+    """Return the number of solutions; raises ``UnmetCheck`` for one that the function cuts."""
     (goal,) = tree.goals
     found = sorted((key for level in tree.count() for key in level.solutions), key=len)
     for key in found:
@@ -114,7 +114,7 @@ def _solutions(tree: Tree, asked: _Asked) -> int:
 
 
 def _missing(step: Step, goal: Terms) -> str:
-    """What makes the goal, or some of its terms, of a value that is a part of it."""
+    """Return the factor that turns a part of the goal into the goal, or into some of its terms."""
     first = next(iter(step.terms))
     for factors, c in goal.items():
         missing = Counter(factors)
@@ -137,7 +137,7 @@ def _too_much(tree: Tree, asked: _Asked) -> str:
 
 
 def _cut(tree: Tree) -> Iterator[Child]:
-    """What the library cuts because of its expression, the shallow first."""
+    """Return the values that the library cuts because of their expressions, the shallow first."""
     nodes = [tree.root]
     while nodes:
         children = [child for node in nodes for child in node.children()]

@@ -77,7 +77,7 @@ def race(answer: Examined, rung: str, clock: Clock = time.perf_counter) -> Compa
 
 
 def _calls(answer: Examined, contestant: str, clock: Clock) -> int:
-    """How many calls make one reading long enough: doubled until the best of three readings is.
+    """Return how many calls make one reading long enough: doubled until the best of three is.
 
     One reading would not do: an interrupt during a single short call would make it look long, and
     then the message to the bench would be most of what is timed.

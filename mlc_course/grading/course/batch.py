@@ -28,7 +28,7 @@ ENDED_GRADER = "ended the process of its grader, twice"
 
 @dataclass(frozen=True)
 class Settings:
-    """How to grade; the same for every submission of a batch.
+    """The settings of a batch, the same for every submission.
 
     ``sandbox`` None is the best one of the machine that grades.
     """
@@ -162,7 +162,7 @@ def _together(
 
 
 def _grade_packed(exam: bytes, submission: Submission, settings: Settings) -> Marks:
-    """In a worker: what the executor runs for one submission."""
+    """Grade one submission, in a worker of the executor."""
     return grade(
         _unpacked(exam),
         submission,

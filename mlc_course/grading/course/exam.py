@@ -19,6 +19,7 @@ from mlc_course.errors import UsageError
 from mlc_course.grading.checks import RATIO, Demand, recording
 from mlc_course.grading.process import Name, Scheduled, Written
 
+SETTINGS = "nbgrader_config.py"  # beside the solutions of a course that nbgrader knows
 BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 
 
@@ -85,7 +86,7 @@ def read_exam(path: Path) -> Exam:
 
 
 def grading_of(cell: dict[str, Any]) -> dict[str, Any]:
-    """What nbgrader's metadata says of a cell; nothing, for a cell that it does not know."""
+    """Return nbgrader's metadata of a cell; nothing for a cell that it does not know."""
     metadata = cell.get("metadata")
     found = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     return found if isinstance(found, dict) else {}
@@ -130,7 +131,7 @@ def _test(about: dict[str, Any], source: str, namespace: _Answers, path: Path) -
 
 
 def _check_demand(demand: Demand, where: str) -> None:
-    """No demand that a wrong program could meet, and none that time alone decides."""
+    """Refuse a demand that a wrong program could meet, and one that time alone decides."""
     kinds = {check.kind for check in demand.checks}
     if isinstance(demand.subject, Scheduled | Written) and "correctness" not in kinds:
         raise UsageError(

@@ -44,7 +44,7 @@ class Race:
 
 @dataclass(frozen=True)
 class TestMarks:
-    """What one graded cell earned, with the findings that say why."""
+    """The marks of one graded cell, with the findings that explain them."""
 
     grade_id: str
     out_of: float
@@ -193,7 +193,7 @@ class _Examiner:
 def reference_ratios(
     exam: Exam, reference: Marks, *, limits: Limits, sandbox: str
 ) -> dict[tuple[str, int], float]:
-    """What the reference solution reaches in each race, on this machine, where that can be told."""
+    """Measure what the reference solution reaches in each race here, where that can be told."""
     ratios = {}
     bench = RemoteBench(limits, sandbox)
     try:

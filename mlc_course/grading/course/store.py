@@ -79,7 +79,7 @@ class Store:
             yield _marks(json.loads(value))
 
     def ratios(self, exam: str) -> dict[tuple[str, int], float] | None:
-        """What the reference solution reached in each race on this machine, if it was measured."""
+        """Return what the reference solution reached in each race on this machine, if measured."""
         found = self._connection.execute("select value from ratios where exam = ?", (exam,))
         row = found.fetchone()
         return {(name, i): ratio for name, i, ratio in json.loads(row[0])} if row else None

@@ -176,7 +176,7 @@ class Examine:
 
 
 def plan(exam: Exam, notebook: bytes) -> list[Run | Examine]:
-    """What to do, in the order of the student's notebook.
+    """Return the jobs of a submission, in the order of the student's notebook.
 
     Locked cells are run as the solution has them, wherever the student moved or changed them;
     a test is never run, its place only tells when to ask. Missing ones are made up for.

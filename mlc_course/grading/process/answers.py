@@ -1,4 +1,4 @@
-"""What a student hands in, and how it becomes data.
+"""The kinds of answers that a student hands in, and how each becomes data.
 
 An answer is data wherever possible: a schedule function is applied here, on a program that the
 check names, and what is handed in is the scheduled program itself. The library compiles and runs

@@ -1,4 +1,4 @@
-"""Where an answer stands while it is examined: loaded from text, admitted, compiled, run.
+"""The bench on which an answer is examined: loaded from text, admitted, compiled, run.
 
 In a notebook the bench is an object; in the grader it is an object in a process of its own, without
 the network, the seeds and the expected values. It runs no Python of the student's: a program comes
@@ -34,7 +34,7 @@ class Program:
 
     @functools.cached_property
     def assembly(self) -> Assembly:
-        """What LLVM makes of it, for this machine."""
+        """The assembly that LLVM makes of it, for this machine."""
         return assembly(self.module)
 
 
@@ -70,7 +70,7 @@ class Bench:
         self.subject = values.from_text(text)
 
     def inspect(self, check: Inspection) -> str:
-        """What a check sees in the answer."""
+        """The answer, in the form in which a check examines it."""
         return check.inspect(self.subject)
 
     def run(self, inputs: list[Array]) -> Array:

@@ -1,4 +1,4 @@
-"""What every child of the grader does first and then: limit itself, answer one request at a time.
+"""The program of every child of the grader: limit itself, then answer one request at a time.
 
 The limits are set before anything of a student's is read.
 """
@@ -43,7 +43,7 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
 
 
 def _print_into_a_file() -> None:
-    """What the child prints falls under the limit of a file, and goes with its folder."""
+    """Redirect output to a file in the child's folder, where the limit of a file's size holds."""
     printed = os.open("printed.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     for stream in (1, 2):
         os.dup2(printed, stream)

@@ -1,4 +1,4 @@
-"""What one check found: met, not met, or not to be told on this machine."""
+"""The finding of one check: met, not met, or not to be told on this machine."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ START_SECONDS = 60.0  # for the imports of a child, which are not the student's
 
 @dataclass(frozen=True)
 class Limits:
-    """What one child may use."""
+    """The limits of one child."""
 
     seconds: float = 60.0  # of its life
     request_seconds: float = 10.0  # for one cell, one answer, one run
@@ -54,7 +54,7 @@ class Ended(Exception):
 
 @functools.cache
 def has_bubblewrap() -> bool:
-    """Is ``bwrap`` here, and may it make namespaces?"""
+    """Tell whether ``bwrap`` is here and may make namespaces."""
     program = shutil.which("bwrap")
     if program is None:
         return False
@@ -223,7 +223,7 @@ def _threads(process: psutil.Process) -> int:
 
 
 def _why(error: Exception, process: subprocess.Popen[bytes]) -> str:
-    """What ended a child that the watcher did not end."""
+    """Say what ended a child that the watcher did not end."""
     if isinstance(error, OSError) and "bad message length" in str(error):
         return "over the limit of one message"
     try:
@@ -238,7 +238,7 @@ def _why(error: Exception, process: subprocess.Popen[bytes]) -> str:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Nothing of the grader's own; one thread for every library."""
+    """The environment of a child: nothing of the grader's own, one thread for every library."""
     return {
         "HOME": str(folder),
         "TMPDIR": str(folder),
@@ -282,7 +282,7 @@ def _command(module: str, limits: Limits, sandbox: str, descriptor: int, folder:
 
 
 def _needed() -> list[Path]:
-    """What a Python process of this installation reads; nothing of the course but its package."""
+    """List the paths that a Python process here reads; of the course only its package."""
     package = Path(mlc_course.__file__).parent
     system = [Path("/usr"), Path("/etc/ld.so.cache"), Path("/etc/alternatives")]
     plain = [

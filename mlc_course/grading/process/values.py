@@ -32,7 +32,7 @@ def to_text(value: Value) -> str:
 
 
 def from_text(text: str | bytes) -> Value:
-    """What ``to_text`` wrote; raises ``UsageError`` for anything else."""
+    """Read what ``to_text`` wrote; raises ``UsageError`` for anything else."""
     try:
         return _decode(json.loads(text))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -86,7 +86,7 @@ def _decode(tree: Any) -> Value:
 
 
 def difference(got: Value, expected: Value, *, tolerance: float) -> str | None:
-    """Where a value differs from the expected one, or None.
+    """Say where a value differs from the expected one; None where it does not.
 
     Types must be the same (an int where a float is expected will do), shapes and dtypes of arrays
     too, and NaN equals nothing. Floats may differ by ``tolerance``, relative to the expected one;

@@ -25,7 +25,7 @@ class Scripted(Workload):
     script: PrimFunc | None = None
 
     def program(self) -> PrimFunc:
-        """As ``Workload.program``."""
+        """The program of this load, as ``Workload.program`` has it."""
         assert self.script is not None
         return self.script
 
@@ -53,7 +53,7 @@ def column_sums(rows: int = 4096, columns: int = 256) -> Workload:
 
 
 def columns_of(load: str, rows: int) -> list[int]:
-    """At how many words each of ``rows`` words looks under this load.
+    """Return how many words each of ``rows`` words looks at under this load.
 
     "uniform": at the first half. "triangular": at itself and all before it, as in a language model.
     "one heavy": at the first ``WINDOW``, but the word in the middle at all. Raises ``UsageError``

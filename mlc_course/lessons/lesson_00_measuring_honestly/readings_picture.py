@@ -49,7 +49,7 @@ def readings_svg(comparison: Comparison, heading: str) -> str:
 
 
 def _factor(*groups: Sequence[float]) -> float:
-    """What every group fits in, from its lowest value to its highest, and at least 1.6."""
+    """Return a factor that spans every group from its lowest value to its highest, at least 1.6."""
     return max(1.6, *(max(group) / min(group) for group in groups)) * 1.1
 
 

@@ -49,7 +49,7 @@ NOT_NEEDED = ("__pycache__", "include", "src", "3rdparty", "cython", "stub", "sh
 
 @dataclass(frozen=True)
 class Plan:
-    """What the deployed program does: its tensors with their shapes, and its calls in order.
+    """The plan of a deployed program: its tensors with their shapes, and its calls in order.
 
     ``weights`` are in the order in which they stand in the file of weights.
     """
@@ -68,7 +68,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a form of the network answered in a process of its own, and what that took.
+    """The answer of one form of the network in a process of its own, and the time it took.
 
     ``origin`` is "measured here", or the machine and the date of the recording. ``seconds`` are
     from the start of the process to its end. ``disk`` has the bytes of each part that must be

@@ -144,7 +144,7 @@ def _cells(values: Array, x: float, y: float, size: float, *, columns: int) -> s
 
 
 def _facts(chain: Chain, selected: int) -> Iterator[str]:
-    """What the selected function reads, writes and computes, and what the whole chain keeps."""
+    """Say what the selected function reads, writes and computes, and what the whole chain keeps."""
     function = chain.functions[selected]
     read, written = chain.bytes(*function.reads), chain.bytes(function.writes)
     names = ", ".join(function.reads)

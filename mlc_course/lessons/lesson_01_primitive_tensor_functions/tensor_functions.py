@@ -60,7 +60,7 @@ class TensorFunction:
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """What it is called with: the tensors that it reads, then the one that it writes."""
+        """The arguments of a call: the tensors that it reads, then the one that it writes."""
         return *self.reads, self.writes
 
     def run(self, form: str, *tensors: Array) -> None:

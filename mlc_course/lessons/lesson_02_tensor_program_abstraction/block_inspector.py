@@ -57,7 +57,7 @@ class BlockInspector(Widget):
 
     @property
     def inspection(self) -> Inspection:
-        """What is looked at."""
+        """The program and the place in it that are shown."""
         return self._seen
 
     # --- what may be chosen ---------------------------------------------------------------------

@@ -46,7 +46,7 @@ STYLE = """
 
 @dataclass(frozen=True)
 class Grid:
-    """Where a buffer stands: elements are squares of ``side``; the rows of more than two
+    """The place of a buffer: elements are squares of ``side``; the rows of more than two
     dimensions are slabs, one below the other."""
 
     access: Access
@@ -174,7 +174,7 @@ def _marks(grids: Mapping[str, Grid], moments: Sequence[Moment], now: Moment) ->
 
 
 def _counts(grids: Mapping[str, Grid], moments: Sequence[Moment]) -> Iterator[str]:
-    """How often, in the middle of an element; inits in its corner."""
+    """Draw how often each element is touched, in its middle; inits in its corner."""
     reads, writes = touched(moments)
     begun = Counter(moment.writes for moment in moments if moment.init)
     for element, often in {**reads, **writes}.items():

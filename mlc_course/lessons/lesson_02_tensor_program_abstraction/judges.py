@@ -71,7 +71,7 @@ def _turned(program: IRModule | PrimFunc | Schedule, block: str) -> Judgement:
 
 
 def _refusal(program: IRModule | PrimFunc | Schedule, block: str, loop: str) -> str:
-    """Why TVM does not let a loop run in parallel; empty where it does."""
+    """The reason why TVM refuses to run a loop in parallel; empty where it does not."""
     sch = _schedule(program)
     try:
         sch.parallel(lookup.loop(sch, block, loop))

@@ -1,4 +1,4 @@
-"""How much of a program's order matters: of all pairs of iterations, which must stay as they are?
+"""The order that a program needs: of all pairs of iterations, which must keep theirs?
 
 Two statement instances must keep their order when both touch an element and one of them writes
 it. Two terms of one sum may change sides (the rounding changes), but may not run at the same time.
@@ -20,7 +20,7 @@ MOST = 2_000  # instances: a pair is a byte
 
 @dataclass(frozen=True)
 class Freedom:
-    """Of ``instances`` statements that run, pairs by what their order means for the result.
+    """The pairs of ``instances`` statements that run, by what their order means for the result.
 
     ``kept`` pairs must stay in order, ``sums`` are two terms of one sum.
     """

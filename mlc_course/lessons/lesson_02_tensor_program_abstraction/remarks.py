@@ -1,4 +1,4 @@
-"""What an inspected block shows, in a sentence: which elements the iterations of a loop share."""
+"""Remarks on an inspected block, a sentence each: which elements the iterations of a loop share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ONE = "this iteration"  # in place of a loop: nothing moves
 
 
 def remark(inspection: Inspection, moved: str, at: Mapping[str, int]) -> str:
-    """What happens at ``at`` while a loop is moved: ``ONE``, the name of a loop, or ``ALL``.
+    """Say what happens at ``at`` while a loop is moved: ``ONE``, the name of a loop, or ``ALL``.
 
     Raises ``AxisError`` for what is not there.
     """

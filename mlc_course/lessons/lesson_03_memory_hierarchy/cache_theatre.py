@@ -118,12 +118,12 @@ def _many(number: int, word: str) -> str:
 
 @functools.cache
 def _stream(name: str) -> AddressTrace:
-    """What a program touches is the same for every cache."""
+    """Return the accesses of a program, which are the same for every cache."""
     return address_trace(PLAYS[name].program())
 
 
 def _frames(show: Performance) -> dict[str, Any]:
-    """What the page has to know to show any step: all of it computed here."""
+    """Return everything that the page needs to show any step."""
     squares = boxes(show)
     names = ("-".join(map(str, (visit.buffer, *visit.element))) for visit in show.visits)
     return {

@@ -78,7 +78,7 @@ class Performance:
 
 
 def perform(program: IRModule | PrimFunc | Schedule | AddressTrace, cache: Cache) -> Performance:
-    """What ``cache.count`` counts with one level, one access at a time.
+    """Count what ``cache.count`` counts with one level, one access at a time.
 
     Raises what that raises, and ``UsageError`` for more than 2048 accesses.
     """

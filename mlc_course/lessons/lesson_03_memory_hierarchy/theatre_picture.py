@@ -88,7 +88,7 @@ def boxes(show: Performance) -> dict[str, tuple[float, float, float]]:
 
 
 def across(show: Performance) -> list[float]:
-    """Where each step stands on the axis of the curve, the empty cache first."""
+    """Return the place of each step on the curve's axis, the empty cache first."""
     count = max(len(show.visits), 1)
     return [LEFT + 50 + (RIGHT - LEFT - 60) * n / count for n in range(count + 1)]
 
@@ -180,7 +180,7 @@ def _cache(show: Performance, step: int) -> Iterator[str]:
 
 
 def _kind(width: float) -> str:
-    """Where a label has no room, it is there and not seen."""
+    """Return the class of a label: hidden where it has no room."""
     return "" if width >= NARROW else "hidden"
 
 

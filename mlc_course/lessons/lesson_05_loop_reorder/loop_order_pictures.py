@@ -80,7 +80,7 @@ def visits_svg(visits: Visits, step: int) -> str:
 
 
 def frames(visits: Visits) -> dict[str, Any]:
-    """What a page has to know to show any step; entry n of each list is after n iterations.
+    """The data with which a page shows any step; entry n of each list is after n iterations.
 
     ``held`` lines, of each matrix ``now`` (x, y, missed) and its ``misses``, ``values`` of the
     loops m, n and k, and ``said``: a sentence.

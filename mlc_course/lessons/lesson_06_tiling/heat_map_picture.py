@@ -75,7 +75,7 @@ class HeatMap:
         return min(known, key=lambda place: sign * known[place])
 
     def corner(self, place: Place) -> tuple[int, int]:
-        """Where a cell begins in the picture."""
+        """Return the corner of a cell in the picture."""
         return LEFT + self.cell[0] * place[1], TOP + self.cell[1] * place[0]
 
     def goodness(self, value: float) -> float:
@@ -122,7 +122,7 @@ def _axes(heat: HeatMap, below: int) -> list[str]:
 
 
 def _legend(heat: HeatMap, y: int) -> list[str]:
-    """From the worst colour to the best, with their values."""
+    """The scale of colours, from the worst to the best, with their values."""
     known = heat.known
     if heat.best is None:
         return []

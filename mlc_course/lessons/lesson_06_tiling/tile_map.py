@@ -27,7 +27,7 @@ class Measured:
 
 
 def facts(tile: Tile, levels: Sequence[Cache], sizes: Sizes = SIZES) -> dict[str, Any]:
-    """What simulated caches and LLVM's text say of a tile: the same on every run; 0.2 s.
+    """Count what a tile makes simulated caches and LLVM do: the same on every run; 0.2 s.
 
     ``lines[i]`` are fetched by level i for all buffers, ``b_times[i]`` is how often it fetches
     each element of B; the others are counts in the hot loop. Raises what ``tiles.moved`` raises.
@@ -115,7 +115,7 @@ def cells(record: Record) -> dict[Tile, Record]:
 
 
 def figures(record: Record) -> dict[str, dict[Tile, float]]:
-    """What a map can show of each tile, by name; of all but the last, less should be faster."""
+    """The figures that a map shows of each tile, by name; less is better for all but the last."""
     found = cells(record)
     views: dict[str, Callable[[Record], float]] = {"working set": lambda c: c["working_set"]}
     for place in range(min(len(record["levels"]), 2)):

@@ -48,7 +48,7 @@ def grid(ks: Sequence[int] = KS, ns: Sequence[int] = NS) -> tuple[Tile, ...]:
 
 
 def tiled(tile: Tile) -> Callable[[Schedule], None]:
-    """What makes a matmul's program use ``tile`` for all rows of A before the next one."""
+    """Return a schedule that makes a matmul use ``tile`` for all rows of A before the next."""
 
     def apply(sch: Schedule) -> None:
         steps.tile(sch, "C", n=tile.n, k=tile.k)
@@ -84,7 +84,7 @@ def fetched_lines(tile: Tile, cache_bytes: int, sizes: Sizes = SIZES, line: int 
 def best_for(
     cache_bytes: int, tiles: Iterable[Tile] = grid(), sizes: Sizes = SIZES, line: int = 64
 ) -> Tile:
-    """Of the tiles that fit into a cache of this size, the one that moves the fewest lines.
+    """Return the tile that moves the fewest lines, of those that fit into a cache of this size.
 
     Raises ``UsageError`` where none fits.
     """

@@ -43,7 +43,7 @@ class Fusion:
 
 @dataclass(frozen=True)
 class Counted:
-    """What a program moves, and how often it computes what."""
+    """The bytes that a program moves, and how often it computes each element."""
 
     traffic: Traffic
     stages: tuple[Stage, ...]

@@ -29,7 +29,7 @@ Race = Callable[..., Mapping[str, Comparison]]
 
 @functools.cache
 def counted(problem: str, fusion: str) -> Counted:
-    """What a fusion of a problem moves and computes: counted once, then remembered."""
+    """Count what a fusion of a problem moves and computes: once, then from memory."""
     return staged(problem).count(fusion)
 
 

@@ -69,7 +69,7 @@ def _nests(lines: list[str]) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def _runs(line: str, extents: tuple[int, ...]) -> int:
-    """How often a statement runs; 0 for a line that is none, and for one without arithmetic."""
+    """The runs of a statement; 0 for a line that is none, and for one without arithmetic."""
     statement = STATEMENT.search(line)
     if not statement or not (statement[2] == "+=" or re.search(r"\] [-+*]", statement[3])):
         return 0
@@ -130,8 +130,9 @@ def lens_svg(
     raced: Mapping[str, Comparison] | None = None,
     selected: str = "",
 ) -> str:
-    """How many instructions do what, how full a register is, and, below, the times if there are
-    any: of each form, per operation, with NumPy as a line.
+    """Draw the instructions of each form by kind, how full a register is, and the times if given.
+
+    Times are per operation, with NumPy as a line.
 
     Raises ``UsageError`` for registers that are narrower than what the program uses, and for a
     selected form that is not in the race.

@@ -44,7 +44,7 @@ class Problem:
 
 
 def as_written(sch: Schedule) -> None:
-    """No step at all: what LLVM makes of the program by itself."""
+    """Change nothing: LLVM does what it does by itself."""
 
 
 def in_sums(count: int) -> Apply:
@@ -127,7 +127,7 @@ def register_tile(rows: int, columns: int, *, unroll: bool = True) -> Apply:
 
 
 def in_a_row(terms: int, sums: int) -> int:
-    """How many additions of a row wait for each other: the terms of one sum, then all the sums.
+    """Return how many additions of a row wait for each other: those of one sum, then of all sums.
 
     Raises ``SizeError`` unless ``sums`` divides ``terms``.
     """
@@ -144,7 +144,7 @@ def in_a_row(terms: int, sums: int) -> int:
 
 
 def problems(lanes: int, registers: int = 32) -> dict[str, Problem]:
-    """What there is to look at, by name, for so many vector registers of so many float32.
+    """Return the problems to look at, by name, for so many vector registers of so many float32.
 
     Raises ``UsageError`` for registers that no machine of ``machine.VECTOR_REGISTERS`` has.
     """

@@ -86,7 +86,7 @@ class TaskTimeline(Widget):
 
     @property
     def choice(self) -> Key:
-        """What a measurement depends on but for the number of workers."""
+        """Everything that a measurement depends on but the number of workers."""
         return self.load, self.how, self.grain, self.serial
 
     @property
@@ -151,11 +151,11 @@ class TaskTimeline(Widget):
         return f"{what}, {self.workers} worker{'s' * (self.workers > 1)}"
 
     def _as_chosen(self, workers: int) -> bool:
-        """Whether a measurement on so many workers shares the tasks in the way that is chosen."""
+        """Tell whether a measurement on so many workers shares the tasks in the chosen way."""
         return self.how != "interleaved" or can_deal(self.grain, workers)
 
     def _not_dealt(self) -> str:
-        """Of what is measured and shown, a sentence on what ran in chunks instead."""
+        """Name the measurements shown that ran in chunks instead; empty where none did."""
         runs = self.found.get(self.choice, {})
         chunked = ", ".join(str(count) for count in sorted(runs) if not self._as_chosen(count))
         if not chunked:
@@ -229,7 +229,7 @@ class TaskTimeline(Widget):
 
 
 def can_deal(grain: int, workers: int) -> bool:
-    """Whether a split can deal the tasks out to the workers in turns, to each as many."""
+    """Tell whether a split can deal out the tasks to the workers in turns, as many to each."""
     return (WORDS // grain) % workers == 0
 
 

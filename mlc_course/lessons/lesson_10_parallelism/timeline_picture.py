@@ -1,4 +1,4 @@
-"""Who worked when, as boxes on a line for each worker; and what more workers bring, as a curve.
+"""A timeline with the tasks of each worker as boxes, and a curve of what more workers bring.
 
 Ours is blue, idle time is hatched, the bound is green and dashed. Written as SVG text by hand, so
 that a slider is answered at once.
@@ -143,7 +143,7 @@ def speedup_svg(
 def owners_svg(
     owners: NDArray[np.int64], elements_per_line: int, heading: str, *, lines: int = 4
 ) -> str:
-    """Who writes each element of the first few lines of a buffer; a box is a line of the cache.
+    """Draw the writer of each element in a buffer's first cache lines; a box is a line.
 
     Even workers are dark, odd ones light, and each element says its worker's number.
     """

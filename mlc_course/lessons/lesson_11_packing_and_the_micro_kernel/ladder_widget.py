@@ -43,7 +43,7 @@ RECORDINGS = {"one": "{}_1_thread", "all": "{}_all_threads"}
 
 @dataclass(frozen=True)
 class Course:
-    """What to climb here: sizes ("small" or "full"), from which rung on, and how long at each."""
+    """The climb to make: sizes ("small" or "full"), the first rung, and the time on each rung."""
 
     sizes: str
     first: int

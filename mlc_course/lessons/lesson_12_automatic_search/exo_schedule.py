@@ -169,7 +169,7 @@ def race(
 
 
 def refusal(step: Callable[[], object]) -> str:
-    """What Exo says to a step that it does not prove; raises ``WrongResult`` when it takes it."""
+    """Return Exo's message for a step it does not prove; raises ``WrongResult`` if it takes it."""
     try:
         step()
     except (exo.SchedulingError, TypeError) as error:

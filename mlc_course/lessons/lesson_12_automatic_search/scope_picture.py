@@ -36,7 +36,7 @@ _text = partial(text, anchor="start")
 
 @dataclass(frozen=True)
 class Scales:
-    """Where trial 1 to ``longest`` and ratios from ``low`` to ``high`` stand in the picture."""
+    """The axes of the picture: trials 1 to ``longest``, ratios from ``low`` to ``high``."""
 
     longest: int
     low: float
@@ -144,7 +144,7 @@ def _level(scales: Scales, ratio: float, colour: str) -> str:
 
 
 def _names(scales: Scales, roof: float, others: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """What each line is, in the right margin, from the top down, none upon another."""
+    """Name each line in the right margin, from the top down, without overlaps."""
     names: list[tuple[float, str, dict[str, Any]]] = [
         (scales.y(roof), "measured roof", {"colour": ROOF, "bold": True}),
         (scales.y(1.0), "NumPy", {"colour": NUMPY, "bold": True}),

@@ -187,7 +187,7 @@ class SearchScope(Widget):
         method: Callable[..., Iterator[Candidate]],
         trials: int,
     ) -> Iterator[int]:
-        """How many trials are made and shown, after each one."""
+        """Show the trials one by one, and yield how many have been made after each."""
         self.status = "Measuring the roofs of this machine ..."
         limits = self._roofs(1, remeasure=True)
         found = method(workload, evolution.space(space, workload), trials)

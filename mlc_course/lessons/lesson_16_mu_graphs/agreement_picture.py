@@ -1,4 +1,4 @@
-"""How much of a result is right, tile by tile."""
+"""A picture of how much of a result is right, tile by tile."""
 
 from __future__ import annotations
 

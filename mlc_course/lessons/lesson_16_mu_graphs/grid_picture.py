@@ -44,7 +44,7 @@ class GridMap:
 
     @cached_property
     def bins(self) -> tuple[int, int, int]:
-        """How many blocks share a cell along each direction: across, down, panels."""
+        """The number of blocks that share a cell along each direction: across, down, panels."""
         across, down, panels = self._sizes
         together = min(panels, PANELS)
         return -(-across // (ACROSS // together)), -(-down // DOWN), -(-panels // PANELS)

@@ -1,4 +1,4 @@
-"""How good is one test? What it lets pass, counted at tiny primes, beside the bound of theory.
+"""The worth of one test: what it lets pass, counted at tiny primes, beside the bound of theory.
 
 The bound is that of ``verify.error_bound``, on the same formulas, for tiny primes on which tests go
 wrong often enough to be counted. The verifier proves its primes by a theorem that needs large ones;
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import bdtrc, ndtri  # scipy.stats takes a second to import
 
 from mlc_course.errors import Undecided, UsageError, check_known
 from mlc_course.mugraph.ir import KernelGraph, evaluate
@@ -40,11 +40,12 @@ from mlc_course.mugraph.verify import (
 
 LOWEST = (5, 7, 11, 13, 17, 19, 23, 29, 31)
 FACTORS = 1000  # a prime above q is c * q + 1 with c up to this
+WIDTH = float(ndtri(0.995))  # standard deviations to either side of 99 % of a normal distribution
 HIGHEST = 2  # levels above the lowest prime: above that, the lists are long
 
 
 def is_prime(n: int) -> bool:
-    """By trial division."""
+    """Tell whether a number is prime, by trial division."""
     return n > 1 and all(n % d for d in range(2, isqrt(n) + 1))
 
 
@@ -62,7 +63,7 @@ def _root(q: int, p: int) -> int:
 
 @lru_cache
 def tiny_levels(q: int, height: int) -> Levels:
-    """What towers of ``height`` primes above q are drawn from.
+    """The set from which towers of ``height`` primes above q are drawn.
 
     Raises ``UsageError`` for another q than those in ``LOWEST``, and for more than two levels.
     """
@@ -108,17 +109,21 @@ class Evidence:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the true rate is, 99 times in 100 (E. Wilson, 1927)."""
-        found = stats.binomtest(self.accepted, self.tests).proportion_ci(0.99, method="wilson")
-        return float(found.low), float(found.high)
+        """The interval that holds the true rate 99 times in 100 (E. Wilson, 1927)."""
+        n, k, z2 = self.tests, self.accepted, WIDTH**2
+        middle = (k + z2 / 2) / (n + z2)
+        half = WIDTH / (n + z2) * math.sqrt(k * (n - k) / n + z2 / 4)
+        return max(0.0, middle - half), min(1.0, middle + half)
 
     @property
     def luck(self) -> float:
-        """How likely so many tests accept, or more, if each does with probability ``bound``.
+        """The probability that so many tests accept, or more, if each does with ``bound``.
 
         Below 1e-6 the bound is wrong, and not merely reached.
         """
-        return float(stats.binom.sf(self.accepted - 1, self.tests, self.bound))
+        if self.accepted == 0:
+            return 1.0
+        return float(bdtrc(self.accepted - 1, self.tests, self.bound))
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,7 @@ class Trial:
     bound: float
 
     def outcomes(self, tests: int, rng: random.Random) -> NDArray[np.bool_]:
-        """Which of so many tests accept; raises ``Undecided`` where all divide by zero."""
+        """Tell which of so many tests accept; raises ``Undecided`` where all divide by zero."""
         found: list[NDArray[np.bool_]] = []
         wanted, redrawn = tests, 0
         while wanted > 0:
@@ -191,7 +196,7 @@ def accepted(
 
 
 def needed(bound: float, error: float) -> int | None:
-    """How many tests leave no more than ``error``; None where no number does."""
+    """Return how many tests leave no more than ``error``; None where no number does."""
     if not 0 < error < 1:
         raise UsageError("error", expected="a probability between 0 and 1", got=error)
     if bound >= 1:

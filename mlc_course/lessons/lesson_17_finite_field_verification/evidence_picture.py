@@ -1,4 +1,4 @@
-"""What one test lets pass at tiny primes, counted, below the bound that is stated for it."""
+"""A picture of what one test lets pass at tiny primes, counted, below the bound stated for it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class FixedField(Field):
         return Residues(self, [numbers % prime for prime in (Q, P)])
 
     def inverse(self, x: Residues) -> Residues:
-        """With 1 for the inverse of 0."""
+        """The inverses, with 1 for that of 0."""
         return super().inverse(
             Residues(self, [np.where(level == 0, 1, _known(level)) for level in x.levels])
         )

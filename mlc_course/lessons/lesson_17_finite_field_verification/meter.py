@@ -49,14 +49,14 @@ class Meter:
 
     @property
     def state(self) -> Literal["open", "refused", "passed"]:
-        """How the present run is going."""
+        """The state of the present run."""
         if self.run and not self.run[-1]:
             return "refused"
         return "passed" if len(self.run) == self.tests_needed else "open"
 
     @property
     def bound(self) -> float:
-        """How likely all tests of this run accept, at most, if the graphs differ."""
+        """The probability, at most, that all tests of this run accept graphs that differ."""
         return self.trial.bound ** len(self.run)
 
     @property
@@ -202,7 +202,7 @@ def _asked(meter: Meter, scale: Decades) -> Iterator[str]:
 
 
 def _end(meter: Meter, points: list[tuple[float, float]]) -> Iterator[str]:
-    """How the run ended, beside the place where it did."""
+    """Say how the run ended, beside the place where it did."""
     if meter.state == "open":
         return
     x, y = points[len(meter.run)]

@@ -1,4 +1,4 @@
-"""What the cost model makes of every grid and extent of one graph, by its number of blocks."""
+"""A picture of the modelled cost of every grid and extent of one graph, by its number of blocks."""
 
 from __future__ import annotations
 

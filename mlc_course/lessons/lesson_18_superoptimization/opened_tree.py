@@ -76,7 +76,7 @@ class Column:
         )
 
     def group_of(self, key: Key) -> int | None:
-        """Of a child that is cut."""
+        """The number of the group that holds a cut child; None for a child that is alive."""
         found = (n for n, (_, cut) in enumerate(self.groups) if any(c.key == key for c in cut))
         return next(found, None)
 
@@ -89,7 +89,7 @@ class Column:
         return found
 
     def rows(self, chosen: str, opened: int | None) -> Iterator[Row]:
-        """Those that there is room for, around the chosen one."""
+        """The rows that there is room for, around the chosen one."""
         yield from _window([_row(each) for each in self.alive], chosen, ALIVE)
         for number, (reason, cut) in enumerate(self.groups):
             place = str(Place(self.node.key, number))
@@ -105,7 +105,7 @@ def _row(child: Child) -> Row:
 
 
 def _window(rows: Sequence[Row], chosen: str, most: int) -> Iterator[Row]:
-    """At most so many, and how many stand before and after them."""
+    """At most so many rows, and how many are before and after them."""
     if len(rows) <= most:
         yield from rows
         return
@@ -149,12 +149,12 @@ class Opened:
 
     @property
     def is_cut(self) -> bool:
-        """Is a child chosen that is cut?"""
+        """True where the chosen child is cut."""
         return bool(self.path and self.path[-1].reason)
 
     @cached_property
     def opened(self) -> int | None:
-        """Which group of the last column is open."""
+        """The group of the last column that is open."""
         return self.columns[-1].group_of(self.at.key) if self.is_cut else self.at.group
 
     @cached_property
@@ -164,21 +164,21 @@ class Opened:
         return frozenset({*above, self.chosen})
 
     def rows(self, number: int) -> list[Row]:
-        """Of a column."""
+        """The rows of a column."""
         last = number == len(self.columns) - 1
         chosen = self.chosen if last else str(Place(self.at.key[: number + 1]))
         return list(self.columns[number].rows(chosen, self.opened if last else None))
 
     @property
     def reason(self) -> str:
-        """Of the chosen group, or child; "" where it is alive."""
+        """The reason why the chosen group, or child, is cut; "" where it is alive."""
         if self.at.group is not None:
             return self.columns[-1].groups[self.at.group][0]
         return self.path[-1].reason if self.path else ""
 
     @property
     def moves(self) -> dict[str, str]:
-        """Where each key leads: up and down in a column, right into a node or a group."""
+        """The move of each key: up and down in a column, right into a node or a group."""
         inside = self.is_cut or self.at.group is not None
         last = self.columns[-1]
         found = dict[str, str]()

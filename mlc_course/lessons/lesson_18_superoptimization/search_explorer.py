@@ -119,7 +119,7 @@ class SearchExplorer(Widget):
     # --- counting -------------------------------------------------------------------------------
 
     def _counted(self, prunings: frozenset[str]) -> list[Level]:
-        """As far as that is quick, or as ``measure`` came."""
+        """The levels of the tree, as far as they are quick to count or ``measure`` came."""
         key = self.program, prunings
         if key not in self._levels:
             whole = self._trees[self.program]
@@ -224,7 +224,7 @@ def _graph(tree: Tree, opened: Opened) -> str:
 
 
 def _table(levels: Sequence[Level]) -> str:
-    """What is alive and what is cut, depth by depth."""
+    """Return a table of what is alive and what is cut, depth by depth."""
     note = ""
     if levels and not levels[-1].complete:
         note = "<p>The last row is not complete: there are more.</p>"

@@ -32,7 +32,7 @@ class _Laid:
 
 
 def tree_svg(opened: Opened) -> str:
-    """What can be pointed at has an id: ``at-`` and its place."""
+    """Draw the opened tree; what can be pointed at has an id, ``at-`` and its place."""
     first = max(0, len(opened.columns) - SHOWN)
     names = " ".join(each.name for each in opened.tree.program.inputs)
     root = Row("root", "alive", names, f"{first} more" if first else "inputs")
@@ -142,7 +142,7 @@ def star(x: float, y: float) -> str:
 
 
 def clipped(words: str, room: float, *, bold: bool = False) -> str:
-    """As much as there is room for."""
+    """Shorten a text to the room that there is."""
     if svg.width(words, SMALL, bold=bold) <= room:
         return words
     while words and svg.width(words + "…", SMALL, bold=bold) > room:

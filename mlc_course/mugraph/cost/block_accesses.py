@@ -32,7 +32,7 @@ class Tile:
 
     @property
     def here(self) -> Slices:
-        """Its tile in this iteration, or else the block's part."""
+        """The tile of a tensor in this iteration, or else the block's part."""
         return self.part if self.now is None else self.now
 
     def __str__(self) -> str:

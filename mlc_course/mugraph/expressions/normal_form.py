@@ -139,7 +139,7 @@ class Expressions:
         return all(self.atoms[atom].name[0].isdigit() for monomial, _ in x for atom, _ in monomial)
 
     def largest(self, x: Poly) -> Poly:
-        """Its maximum along an axis or a loop: a maximum of a maximum is that maximum."""
+        """The maximum along an axis or a loop: a maximum of a maximum is that maximum."""
         return x if self._single(x, MAX) is not None else self.atom(MAX, x)
 
     def pieces(self, x: Poly) -> tuple[tuple[int, ...], tuple[Poly, ...]] | None:

@@ -73,7 +73,7 @@ def asked(pruner: Pruner, value: Terms, goal: Terms) -> bool:
 
 
 def why_not(value: Terms, parts: Sequence[Terms]) -> str:
-    """Why an expression is no part, where it is none: ``X^2 occurs nowhere``.
+    """The reason why an expression is not a part, where it is not: ``X^2 occurs nowhere``.
 
     ``parts`` are the goal, and the arguments of its functions.
     """

@@ -122,7 +122,7 @@ class Goal:
         return Role(frozenset(added), divides)
 
     def _plain(self, monomial: Monomial) -> Monomial:
-        """Its factors that stay what they are in every product."""
+        """The factors of a term that no product changes."""
         merged = (EXP, INVERSE)
         return tuple((a, power) for a, power in monomial if self.among.atoms[a].name not in merged)
 

@@ -47,7 +47,7 @@ class Constant:
         return "/".join(["*".join(above) or "1", *below])
 
     def number(self, sizes: Mapping[str, int]) -> Number:
-        """Its value; raises ``GraphError`` for a size that nothing has."""
+        """The value of a constant; raises ``GraphError`` for a size that nothing has."""
         coefficient, roots = self.coefficient, []
         for name, power in self.powers:
             if name not in sizes:
@@ -61,7 +61,7 @@ class Constant:
         return Number(coefficient, tuple(roots))
 
     def size(self, sizes: Mapping[str, int]) -> int:
-        """Its value as an extent. A number that some unnamed size has is that size."""
+        """The value of a constant as an extent; a number equal to an unnamed size is that size."""
         if not self.powers and str(self.coefficient) in sizes:
             return sizes[str(self.coefficient)]
         number = self.number(sizes)

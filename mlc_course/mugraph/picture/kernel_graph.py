@@ -97,7 +97,7 @@ class _Placed:
         return self.layout.width / 2 + (PAD + 2 * SHEET if self.block else 0)
 
     def x(self, at: float) -> float:
-        """On the page, from the layout's own."""
+        """The coordinates on the page, from those of the layout."""
         return self.corner[0] - self.layout.width / 2 + at
 
     def foot(self, node: int) -> Point:

@@ -84,7 +84,7 @@ class Bank:
 
     @property
     def pruned(self) -> dict[str, int]:
-        """How many candidates were refused, by the reason."""
+        """The number of refused candidates, by reason."""
         return {why: n for why, n in sorted(self.counts.items()) if why}
 
     def enter(self, name: str, dims: Dims, level: int, residues: Residues) -> Kept | None:
@@ -291,7 +291,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Limits:
-    """When a bank stops growing before it is complete: values, candidates, rounds, a time."""
+    """The limits of a bank that stops before it is complete: values, candidates, rounds, a time."""
 
     values: int = 2000
     tried: int = 200_000

@@ -210,7 +210,7 @@ class Field:
         return rank
 
     def _keys(self, x: Residues) -> list[Level]:
-        """What is compared, one after the other: no two values have all in common.
+        """The keys to compare, one after the other: no two values have all in common.
 
         The rank of the top residue and that residue, as one number, and the residues below.
         """
@@ -218,7 +218,7 @@ class Field:
         return [self._rank(x.top) * p + x.top, *x.levels[-2::-1]]
 
     def _first(self, x: Residues, y: Residues) -> Array:
-        """Where x is not the lower one."""
+        """The entries at which x is the higher one, or ties."""
         first, tied = np.asarray(False), np.asarray(True)
         for a, b in zip(self._keys(x), self._keys(y), strict=True):
             if a is not None and b is not None and tied.any():

@@ -270,7 +270,7 @@ class Counter:
         return tirx.shift_right(address, int64(self.levels[level].line.bit_length() - 1))
 
     def first_place(self, level: int, line: Expr) -> Expr:
-        """Where the set of a line begins in the table of tags."""
+        """The place in the table of tags where the set of a line begins."""
         cache = self.levels[level]
         return tirx.bitwise_and(line, int64(cache.sets - 1)) * cache.ways
 

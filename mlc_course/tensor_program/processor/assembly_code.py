@@ -44,7 +44,7 @@ class Assembly:
 
     @property
     def lanes(self) -> int:
-        """How many float32 one arithmetic instruction works on."""
+        """The number of float32 that one arithmetic instruction works on."""
         return self.vector_bits // FLOAT32_BITS
 
     @property
@@ -78,7 +78,7 @@ class Assembly:
 
 @dataclass(frozen=True)
 class Syntax:
-    """How an instruction set writes what is counted, as patterns of one instruction."""
+    """The patterns with which an instruction set writes what is counted, one instruction each."""
 
     arithmetic: re.Pattern[str]
     multiply_add: re.Pattern[str]

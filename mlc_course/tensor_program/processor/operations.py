@@ -49,7 +49,7 @@ class Stage:
 
     @property
     def times(self) -> float:
-        """How many times each element is computed, on average."""
+        """The number of times each element is computed, on average."""
         return self.runs / self.elements
 
 
@@ -80,7 +80,7 @@ def exps(program: TensorProgram) -> int:
 
 
 def runs(program: TensorProgram) -> dict[str, int]:
-    """How often each block stores an element, counted by the program's loops with no other body.
+    """Count how often each block stores an element, by the program's loops with no other body.
 
     LLVM sees through most such loops, so that this takes no longer for large sizes.
     """

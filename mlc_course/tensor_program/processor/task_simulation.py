@@ -77,7 +77,7 @@ class Timeline:
 
     @property
     def took_turns(self) -> bool:
-        """Whether several workers had tasks, but worked together less than 5 % of the time.
+        """Tell whether several workers had tasks but worked together less than 5 % of the time.
 
         On a machine whose other cores are taken, threads of one program wait for each other's.
         """

@@ -66,7 +66,7 @@ class Touch:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """From here on ``var`` means ``value``; a block iterator should be in [0, extent).
+    """A binding: ``var`` means ``value`` from here on; a block iterator should be in [0, extent).
 
     For a block iterator, ``block`` names its block, and ``reduces`` says whether it is a reduction
     axis.

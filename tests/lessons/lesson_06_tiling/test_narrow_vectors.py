@@ -31,7 +31,9 @@ def test_code_for_a_target_is_as_wide_as_its_vectors() -> None:
     untiled(sch)
     lanes = [assembly(sch, cpu=cpu).lanes for cpu in vector_targets(describe()).values()]
     assert lanes == sorted(lanes)
-    assert lanes[-1] == describe().lanes
+    assert lanes[:-1] == [4, 8][: len(lanes) - 1]
+    # 8 of 16 for Intel's AVX-512, where LLVM prefers narrow vectors.
+    assert lanes[-1] in (describe().lanes, 8)
 
 
 def test_each_program_is_timed_for_each_target() -> None:

@@ -66,8 +66,9 @@ def test_code_for_arm_has_the_same_chains() -> None:
 
 
 def test_llvm_makes_vectors_where_no_sum_runs_along_the_lanes() -> None:
-    assert code("add one", "as written").lanes == LANES
-    assert code("column sums", "rows inside").lanes == LANES
+    # 8 of 16 for Intel's AVX-512, where LLVM prefers narrow vectors.
+    assert code("add one", "as written").lanes in (LANES, 8)
+    assert code("column sums", "rows inside").lanes in (LANES, 8)
     assert code("column sums", "as written").lanes == 1
 
 

@@ -21,8 +21,8 @@ from sample_course import (
 )
 
 from mlc_course.errors import UsageError
-from mlc_course.grading.course.exercise_release import open_gradebook, release, settings
-from mlc_course.grading.course.gradebook import Entry, record_marks
+from mlc_course.grading.nbgrader.exercise_release import open_gradebook, release, settings
+from mlc_course.grading.nbgrader.gradebook import Entry, record_marks
 
 FULL = {"test-total": 3.0, "test-twice": 2.0}
 

@@ -14,7 +14,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
 from mlc_course.errors import UsageError
-from mlc_course.grading.course.exercise_release import (
+from mlc_course.grading.nbgrader.exercise_release import (
     ROOT,
     find_assignments,
     open_gradebook,
@@ -39,7 +39,7 @@ NO_NOTEBOOK = (
 
 @dataclass(frozen=True)
 class Entry:
-    """What one student got for one assignment.
+    """One student's marks for one assignment.
 
     ``points`` has an entry for every cell that is graded automatically, by its ``grade_id``.
     ``notebook`` is what was handed in; formgrader shows its cells beside the points.

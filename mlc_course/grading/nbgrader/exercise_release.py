@@ -28,9 +28,9 @@ from traitlets.config.loader import Config, PyFileConfigLoader
 
 import mlc_course
 from mlc_course.errors import CourseError, UsageError
+from mlc_course.grading.course import SETTINGS
 
 ROOT = Path(mlc_course.__file__).resolve().parent.parent
-SETTINGS = "nbgrader_config.py"
 QUIET = logging.Logger("nbgrader", logging.CRITICAL + 1)  # its messages are in our errors
 # What nbgrader and nbformat raise for a notebook that they cannot use.
 REFUSALS = (

@@ -11,8 +11,8 @@ import pytest
 from sample_course import EXERCISE, NAME, ROOT, SOLUTION, cell, edit, make_course, nbgrader
 
 from mlc_course.errors import UsageError
-from mlc_course.grading.course import exercise_release as module
-from mlc_course.grading.course.exercise_release import main, open_gradebook, release, settings
+from mlc_course.grading.nbgrader import exercise_release as module
+from mlc_course.grading.nbgrader.exercise_release import main, open_gradebook, release, settings
 
 
 @pytest.fixture
