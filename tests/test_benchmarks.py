@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 SCRIPTS = sorted((Path(__file__).parent.parent / "benchmarks").glob("*.py"))
 LOAD = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
 

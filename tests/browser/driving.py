@@ -46,7 +46,7 @@ def open_notebook(page: Page, lab: str, name: str) -> None:
 def run_all(page: Page) -> None:
     """Run all cells; none fails, and none writes to stderr."""
     page.evaluate(RUN_ALL)
-    page.wait_for_function(OVER, timeout=1000 * LESSON_S)
+    page.wait_for_function(OVER, timeout=1000 * LESSON_S, polling=500)
     page.evaluate(READY)
     assert not page.evaluate(COMPLAINTS)
 

@@ -113,7 +113,7 @@ class Evidence:
         n, k, z2 = self.tests, self.accepted, WIDTH**2
         middle = (k + z2 / 2) / (n + z2)
         half = WIDTH / (n + z2) * math.sqrt(k * (n - k) / n + z2 / 4)
-        return max(0.0, middle - half), min(1.0, middle + half)
+        return (middle - half if k else 0.0), (middle + half if k < n else 1.0)
 
     @property
     def luck(self) -> float:

@@ -12,6 +12,8 @@ from mlc_course.lessons.lesson_08_fusion.staged_problems import PROBLEMS, Counte
 from mlc_course.tensor_program.ladders import Rung, contest
 from mlc_course.tensor_program.memory import Cache
 
+pytestmark = pytest.mark.slow
+
 
 @functools.cache
 def counted(problem: str, way: str) -> Counted:

@@ -12,6 +12,8 @@ from mlc_course.lessons.lesson_08_fusion.traffic_widget import TrafficWidget
 from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program.problems import Workload
 
+pytestmark = pytest.mark.slow
+
 
 def race(
     workload: Workload, programs: Mapping[str, Any], *, budget_s: float

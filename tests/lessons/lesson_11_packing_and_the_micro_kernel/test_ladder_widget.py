@@ -18,6 +18,8 @@ from mlc_course.tensor_program.ladders import Climbed, Rung
 from mlc_course.tensor_program.memory import Roofs
 from mlc_course.tensor_program.problems import Workload
 
+pytestmark = pytest.mark.slow
+
 
 def roofs(threads: int, *, remeasure: bool) -> Roofs:
     assert remeasure, "a climb measures the roofs in the same run"

@@ -25,6 +25,8 @@ from mlc_course.lessons.lesson_17_finite_field_verification.evidence import (
 from mlc_course.mugraph.ir import KernelGraph, parse
 from mlc_course.mugraph.mutants import EQUALS, NEAR_MISSES, Pair, pair
 
+pytestmark = pytest.mark.slow
+
 CHANCE = 1e-6  # that a true bound fails this test, for one pair at one prime
 TESTS = 10_000
 

@@ -39,6 +39,8 @@ from mlc_course.mugraph.search.superoptimizer import (
 )
 from mlc_course.mugraph.search.task import Outcome, Task, explore
 
+pytestmark = pytest.mark.slow
+
 SEVEN = [name for name in NAMES if name != "attention"]
 SMALL = "lora"  # a search of less than a second
 
@@ -144,7 +146,7 @@ def test_a_seed_repeats_a_search() -> None:
     "executor",
     [
         lambda: ThreadPoolExecutor(2),
-        pytest.param(lambda: ProcessPoolExecutor(2, get_context("spawn")), marks=pytest.mark.slow),
+        lambda: ProcessPoolExecutor(2, get_context("spawn")),
     ],
 )
 def test_any_executor_tells_the_same(executor: Any) -> None:
@@ -152,7 +154,6 @@ def test_any_executor_tells_the_same(executor: Any) -> None:
         assert list(superoptimize(workload(SMALL), executor=pool)) == events(SMALL)
 
 
-@pytest.mark.slow
 def test_a_cluster_tells_the_same() -> None:
     distributed = pytest.importorskip("distributed")
     with (

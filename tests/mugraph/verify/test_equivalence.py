@@ -15,6 +15,8 @@ from mlc_course.mugraph.mutants import differ
 from mlc_course.mugraph.programs import PROGRAM_OF, published, workload
 from mlc_course.mugraph.verify.equivalence import Verdict, verify
 
+pytestmark = pytest.mark.slow
+
 TWO = "X[b=16, d=64], Y[b, d]"
 
 

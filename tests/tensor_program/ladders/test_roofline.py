@@ -14,6 +14,8 @@ from mlc_course.tensor_program.memory import Cache, Roofs, count
 from mlc_course.tensor_program.plots import record_svg, roofline_svg
 from mlc_course.tensor_program.problems import make_workload
 
+pytestmark = pytest.mark.slow
+
 ROOFS = Roofs(1, gflops=100.0, gbytes_per_s=10.0, caches=(80.0,))
 CACHES = (Cache(1024, 4, 64), Cache(4096, 4, 64))
 SIZES = (32, 48, 40)

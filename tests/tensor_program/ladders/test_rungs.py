@@ -29,6 +29,8 @@ from mlc_course.tensor_program.problems import (
 from mlc_course.tensor_program.schedule import steps
 from mlc_course.tensor_program.tir import Schedule, compile_program, shared_tensor, te
 
+pytestmark = pytest.mark.slow
+
 NAME = "matmul_exp_matmul"
 RUNGS = [rung.name for rung in ladder(NAME)]
 TILED = RUNGS[RUNGS.index("stage-memory") :]  # those that depend on the machine's register tile

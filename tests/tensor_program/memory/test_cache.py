@@ -99,6 +99,7 @@ def programs(draw: st.DrawFn) -> tuple[PrimFunc, list[int]]:
     return function, found
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(programs(), st.lists(small_caches(), min_size=1, max_size=3))
 def test_the_compiled_cache_agrees_with_the_slow_one(

@@ -11,7 +11,7 @@ from mlc_course.errors import UsageError
 from mlc_course.tensor_program.memory import peak_and_bandwidth as module
 from mlc_course.tensor_program.memory.peak_and_bandwidth import Roofs, higher, measure_roofs, roofs
 
-pytestmark = pytest.mark.measures
+pytestmark = [pytest.mark.measures, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from mlc_course.tensor_program.memory.cache import Cache, count
 from mlc_course.tensor_program.memory.reuse_distance import NEVER, Reuse, reuse
 from mlc_course.tensor_program.problems import make_workload, matmul
 
+pytestmark = pytest.mark.slow
+
 
 def slow_distances(lines: list[int]) -> Counter[int]:
     """The oracle, by the definition; -1 stands for a first use."""

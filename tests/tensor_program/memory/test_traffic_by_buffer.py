@@ -16,6 +16,8 @@ from mlc_course.tensor_program.problems import WORKLOADS, make_workload, matmul
 from mlc_course.tensor_program.schedule import steps
 from mlc_course.tensor_program.tir import PAGE, IRModule, Schedule, T
 
+pytestmark = pytest.mark.slow
+
 SMALL = (Cache(1024, 2), Cache(4096, 4), Cache(16384, 8))
 SIZES = {
     "matmul_exp_matmul": (9, 7, 11, 5),
