@@ -32,9 +32,9 @@ from mlc_course.grading.course import (
     prepare,
     race_all,
     read_exam,
-    release,
     run_races,
 )
+from mlc_course.grading.nbgrader import release
 from mlc_course.grading.process import Child, chosen
 from mlc_course.machine import usable_cores
 from mlc_course.parallel import executor_for
