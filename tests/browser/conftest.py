@@ -13,11 +13,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parent.parent.parent
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -123,24 +124,24 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """The one Chromium."""
+def browser() -> Iterator[BrowserContext]:
+    """The one Chromium. Its pages share a cache: JupyterLab's scripts take seconds to compile."""
     expect.set_options(timeout=1000 * PATIENCE_S)
     # A container has no sandbox for Chromium to use, and a small /dev/shm.
     arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=chromium(), args=arguments)
-
-
-@contextlib.contextmanager
-def new_page(browser: Browser) -> Iterator[Page]:
-    """A page that remembers nothing of the pages before it."""
-    with browser.new_context(viewport={"width": 1400, "height": 1000}) as context:
+        chrome = playwright.chromium.launch(executable_path=chromium(), args=arguments)
+        context = chrome.new_context(viewport={"width": 1400, "height": 1000})
         context.set_default_timeout(1000 * PATIENCE_S)
-        yield context.new_page()
+        yield context
+
+
+def new_page(browser: BrowserContext) -> AbstractContextManager[Page]:
+    """A page of its own; JupyterLab is opened with ``?reset``, and so without what was open."""
+    return contextlib.closing(browser.new_page())
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(browser: BrowserContext) -> Iterator[Page]:
     with new_page(browser) as made:
         yield made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from .conftest import new_page
 from .driving import INTERRUPT, SCREENSHOTS, changes, open_notebook, run_all, strangers
@@ -14,7 +14,7 @@ PACKING = "11_packing_and_the_micro_kernel.ipynb"
 
 
 @pytest.fixture(scope="module")
-def lesson(browser: Browser, lab: str) -> Iterator[Page]:
+def lesson(browser: BrowserContext, lab: str) -> Iterator[Page]:
     """The lesson, run once for the tests below."""
     with new_page(browser) as page:
         asked = strangers(page, lab)

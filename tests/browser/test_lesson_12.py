@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from .conftest import new_page
 from .driving import INTERRUPT, SCREENSHOTS, changes, open_notebook, run_all, strangers
@@ -16,7 +16,7 @@ SOME_TRIALS = re.compile(r"\b[2-9] of 12 trials")  # two may end between two loo
 
 
 @pytest.fixture(scope="module")
-def lesson(browser: Browser, lab: str) -> Iterator[Page]:
+def lesson(browser: BrowserContext, lab: str) -> Iterator[Page]:
     """The lesson, run once for the tests below."""
     with new_page(browser) as page:
         asked = strangers(page, lab)
