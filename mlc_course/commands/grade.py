@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mlc_course.commands.output import check_file
+from mlc_course.errors import UsageError
 from mlc_course.grading.course import (
     GRADED,
     SETTINGS,
@@ -72,7 +73,8 @@ def run(
             failed = grade_all(submissions, exams, store, settings, start)
             race_all(exams, store, settings)
         except KeyboardInterrupt:
-            done = len(list(store.marks()))
+            kept = {(each.student, each.assignment) for each in store.marks()}
+            done = sum((each.student, each.assignment) in kept for each in submissions)
             _tell(f"stopped: {done} of {len(submissions)} graded; the same command goes on")
             return INTERRUPTED
     current = {(each.student, each.assignment) for each in submissions}
@@ -86,12 +88,15 @@ def run(
 
 
 def write(marks: Sequence[Marks], out: Path) -> None:
-    """The CSV, and a page of feedback for each."""
+    """Write the CSV, and a page of feedback for each; a page that cannot be written is told."""
     part = out.with_name(out.name + ".part")
     part.write_text(table(marks), encoding="utf-8")
     part.replace(out)
     for each in marks:
-        feedback.write(_feedback(out), each)
+        try:
+            feedback.write(_feedback(out), each)
+        except UsageError as error:
+            _tell(f"no feedback for {each.student!r}: {error}")
 
 
 def _fill_gradebook(submissions: Sequence[Submission], marks: Sequence[Marks], root: Path) -> None:

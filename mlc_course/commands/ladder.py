@@ -70,8 +70,11 @@ def run(
         except KeyboardInterrupt:
             stopped = True
     if not stopped:
-        limits = higher(limits, roofs(threads, remeasure=True))
-        print(f"roofs, of before and after the higher: {limits}")
+        try:
+            limits = higher(limits, roofs(threads, remeasure=True))
+            print(f"roofs, of before and after the higher: {limits}")
+        except KeyboardInterrupt:
+            stopped = True
     found = taken()
     if roofline_path and not stopped:
         found, stopped = _counted(found, asked)

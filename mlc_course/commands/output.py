@@ -15,6 +15,8 @@ def check_file(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
         raise UsageError(
             f"cannot write {path}", expected=f"a name that ends in {' or '.join(suffixes)}"
         )
+    if path.is_dir():
+        raise UsageError(f"cannot write {path}", expected="a file", got="a folder")
     _try_to_write(path.with_name(path.name + ".part"), path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os.path
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ def graph(source: str) -> KernelGraph:
     Raises ``GraphError`` or ``ShapeError`` with the line, ``UsageError`` for what cannot be read.
     """
     path = Path(source)
-    if not path.is_file():
+    if not os.path.isfile(path):  # which is also false for a name that is too long
         if source in NAMES:
             return workload(source)
         if source in PROGRAM_OF:
@@ -34,11 +35,11 @@ def graph(source: str) -> KernelGraph:
     try:
         text = path.read_text(encoding="utf-8")
         return from_json(json.loads(text)) if path.suffix == ".json" else parse(text)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UsageError(f"{source} cannot be read", expected="text", got=error) from None
     except CourseError as error:
         error.add_note(f"in {source}")
         raise
+    except (OSError, ValueError, RecursionError) as error:  # no text, no JSON, or too much of it
+        raise UsageError(f"{source} cannot be read", expected="text", got=error) from None
 
 
 def run(left: str, right: str, *, error: float, extent: int, full: bool, as_json: bool) -> int:

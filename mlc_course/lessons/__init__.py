@@ -1,4 +1,4 @@
-"""What the lessons show: one folder a lesson, and a kit that they share.
+"""What the lessons show: a folder for each lesson that shows something of its own, and a kit.
 
-A folder has its lesson's widget, pictures, example programs and recordings.
+A folder has what that lesson alone needs of widget, pictures, example programs and recordings.
 """

@@ -2,6 +2,6 @@
 
 Read the rooms in this order: ``tir`` (what a program is), ``problems`` (what is computed),
 ``schedule`` (steps that transform), ``legality`` (which steps keep the meaning), ``memory`` and
-``processor`` (what a program costs), ``ladders`` (steps put together, and measured), ``networks``
-(graphs of operators), ``search`` (steps chosen by the machine).
+``processor`` (what a program costs), ``ladders`` (steps put together, and measured), ``plots``,
+``networks`` (graphs of operators), ``search`` (steps chosen by the machine).
 """

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mlc_course.commands import cli
+from mlc_course.commands import cli, ladder
+from mlc_course.tensor_program.memory import Roofs
 
 FIELDS = {
     "name",
@@ -45,6 +46,28 @@ def test_a_quick_climb_prints_every_rung_and_writes_what_it_printed(
     assert len(record["rungs"]) == 5
     assert paths["png"].read_bytes().startswith(b"\x89PNG")
     assert "byte from memory" in roofline.read_text()
+
+
+def test_ctrl_c_after_the_last_rung_keeps_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ladder.json"
+    measured = [ladder.roofs(1)]
+
+    def roofs(threads: int, *, remeasure: bool) -> Roofs:
+        if not measured:
+            raise KeyboardInterrupt
+        return measured.pop()
+
+    def leave() -> None:
+        raise SystemExit(130)
+
+    monkeypatch.setattr(ladder, "roofs", roofs)
+    monkeypatch.setattr(ladder, "leave", leave)
+    command = ["ladder", "softmax", "--sizes", "20,32", "--rungs", "naive", "--json", str(path)]
+    with pytest.raises(SystemExit, match="130"):
+        cli.main(command)
+    assert [rung["name"] for rung in json.loads(path.read_text())["rungs"]] == ["naive"]
 
 
 @pytest.mark.slow

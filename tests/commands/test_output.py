@@ -21,6 +21,12 @@ def test_another_suffix_is_refused(tmp_path: Path) -> None:
         check_file(tmp_path / "picture.doc", (".png", ".svg"))
 
 
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "found.json").mkdir()
+    with pytest.raises(UsageError, match=r"(?s)expected  a file.*got       a folder"):
+        check_file(tmp_path / "found.json", (".json",))
+
+
 def test_a_place_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for check in (check_file, check_folder):

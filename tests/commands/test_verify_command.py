@@ -32,6 +32,8 @@ def files(tmp_path: Path) -> dict[str, str]:
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "sum.json").write_text(json.dumps(to_json(parse(ADD))), encoding="utf-8")
     (tmp_path / "bad.json").write_text("{", encoding="utf-8")
+    (tmp_path / "deep.json").write_text("[" * 100_000, encoding="utf-8")
+    (tmp_path / "long.json").write_text("9" * 5_000, encoding="utf-8")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
     return {path.name: str(path) for path in tmp_path.iterdir()}
 
@@ -47,7 +49,10 @@ def files(tmp_path: Path) -> dict[str, str]:
         ("sum", "other", 2, "inputs differ"),
         ("sum", "bad.json", 2, "cannot be read"),
         ("sum", "bytes", 2, "cannot be read"),
+        ("sum", "deep.json", 2, "cannot be read"),
+        ("sum", "long.json", 2, "cannot be read"),
         ("sum", "nowhere", 2, "no such file, and no graph of the course"),
+        ("sum", "far" * 100, 2, "no such file, and no graph of the course"),
         ("relu", "relu_again", 2, "max, of which the verifier does not know every law"),
     ],
 )

@@ -1,6 +1,7 @@
 """How is a class graded? From solution notebooks and submissions to marks and feedback.
 
-Read ``exam`` first (what a solution asks), then ``grader`` (one submission) ``batch`` (a class).
+Read ``exam`` first (what a solution asks), then ``grader`` (one submission), then ``batch`` (a
+class).
 """
 
 from mlc_course.grading.course import batch, feedback

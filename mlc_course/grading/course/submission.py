@@ -20,7 +20,7 @@ LARGEST_BYTES = 8 << 20  # of a notebook: ours without outputs are 20 kB
 LARGEST_ARCHIVE = 32 << 20
 MOST_FILES = 20  # notebooks of one student that are looked at; all are in memory at once
 MOST_CELLS = 500
-NOTEBOOK, CHECKPOINTS = ".ipynb", ".ipynb_checkpoints"
+NOTEBOOK, CHECKPOINTS, ARCHIVE = ".ipynb", ".ipynb_checkpoints", ".zip"
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ def find(folder: Path, exams: Sequence[Exam]) -> list[Submission]:
             continue
         if path.is_dir():
             files = _in_folder(path)
-        elif path.suffix == ".zip" and path.is_file():
+        elif _is_archive(path):
             files = _in_archive(path)
         else:
             continue
-        student = path.stem if path.suffix == ".zip" and not path.is_dir() else path.name
+        student = path.stem if _is_archive(path) else path.name
         for each in _chosen(printable(student), files, exams):
             found.setdefault((each.student, each.assignment), each)
     if not found:
@@ -73,9 +73,14 @@ def find(folder: Path, exams: Sequence[Exam]) -> list[Submission]:
 def without_notebook(folder: Path, found: Sequence[Submission]) -> list[str]:
     """Students from whom there is a folder or an archive, and no notebook of any exam in it."""
     known = {each.student for each in found}
-    paths = [path for path in folder.iterdir() if path.is_dir() or path.suffix == ".zip"]
+    archived = (path for path in folder.iterdir() if path.suffix.lower() == ARCHIVE)
+    paths = [*archived, *(path for path in folder.iterdir() if path.is_dir())]
     names = [printable(p.name if p.is_dir() else p.stem) for p in paths if p.name[0] != "."]
     return sorted(set(names) - known)
+
+
+def _is_archive(path: Path) -> bool:
+    return path.suffix.lower() == ARCHIVE and path.is_file()
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class _File:
 
 def _in_folder(root: Path) -> Iterator[_File]:
     for path in sorted(root.rglob("*")):
-        if path.suffix == ".zip" and path.is_file() and not path.is_symlink():
+        if _is_archive(path) and not path.is_symlink():
             yield from _in_archive(path)
         elif path.suffix == NOTEBOOK and path.parent.name != CHECKPOINTS:
             below = PurePosixPath(path.relative_to(root).as_posix())
@@ -145,7 +150,7 @@ def _chosen(student: str, files: Iterator[_File], exams: Sequence[Exam]) -> Iter
     for exam in exams:
         own = [file for file in found if file.path.name == exam.notebook]
         own = own or [file for file in found if _has_most_tests(file.notebook, exam)]
-        broken = [file for file in found if file.fault and file.path.suffix == ".zip"]
+        broken = [file for file in found if file.fault and file.path.suffix.lower() == ARCHIVE]
         for file in (own or broken)[:1]:
             yield Submission(student, exam.assignment, file.notebook, file.fault)
 

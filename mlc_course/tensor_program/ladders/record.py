@@ -151,7 +151,7 @@ def title(record: Record) -> str:
     return (
         f"{work['name']} ({sizes}), {plural(record['threads'], 'thread')} each for NumPy and ours\n"
         f"measured roofs: {roofs['gflops']:.0f} GFLOP/s, {roofs['gbytes_per_s']:.1f} GB/s; "
-        f"no program can be faster here than {milliseconds(roofs['seconds'])}"
+        f"with its data in memory, no program can be faster than {milliseconds(roofs['seconds'])}"
     )
 
 

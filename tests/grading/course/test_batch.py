@@ -8,20 +8,23 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 from distributed import LocalCluster
 
+from mlc_course.commands.grade import write
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import batch
 from mlc_course.grading.course.batch import ENDED_GRADER, Settings, exams_in, grade_all, prepare
-from mlc_course.grading.course.grader import GRADED, REFUSED
+from mlc_course.grading.course.grader import GRADED, REFUSED, Marks
 from mlc_course.grading.course.store import Store
-from mlc_course.grading.course.submission import Submission, find
+from mlc_course.grading.course.submission import Submission, find, without_notebook
 from mlc_course.grading.process import RLIMITS, Limits
 from mlc_course.parallel import executor_for
 
@@ -257,6 +260,34 @@ def test_the_command_prints_json_and_writes_marks_and_feedback(
     page = (tmp_path / "out" / "marks_feedback" / "bob" / "07_twice.html").read_text()
     assert "✘ not met: 1 hidden, correctness" in page
     assert "x + x" not in page
+
+
+def test_an_archive_counts_however_its_ending_is_written(
+    solutions: Path, hand_in: HandIn, tmp_path: Path
+) -> None:
+    exams = exams_in(solutions)
+    folder = hand_in(ann=RIGHT)
+    with zipfile.ZipFile(folder / "bob.ZIP", "w") as archive:
+        archive.writestr("07_twice.ipynb", notebook(RIGHT))
+    (folder / "cy.Zip").write_bytes(b"")
+    found = find(folder, exams)
+    assert sorted((each.student, bool(each.fault)) for each in found) == [
+        ("ann", False),
+        ("bob", False),
+        ("cy", True),
+    ]
+    assert without_notebook(folder, found) == []
+
+
+def test_feedback_that_cannot_be_written_costs_only_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = Marks("ann", "07_twice", "digest", GRADED, ())
+    out = tmp_path / "marks.csv"
+    write([replace(empty, student="\ufffd" * 100), empty], out)
+    assert len(out.read_text().splitlines()) == 3
+    assert (tmp_path / "marks_feedback" / "ann" / "07_twice.html").exists()
+    assert "File name too long" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
