@@ -47,7 +47,7 @@ test-long: setup ## what draws its cases, with fresh seeds, for MINUTES=20; prin
 	$(PYTEST) --minutes $(MINUTES)
 
 test-all: lint ## every count whole, as recorded in benchmarks/results/test_all.json
-	$(PYTEST) --full --record benchmarks/results/test_all.json
+	$(PYTEST) --full --record=benchmarks/results/test_all.json
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check
