@@ -115,7 +115,7 @@ def tvm_pair(
 
 
 def import_tvm(command: tuple[str, ...] = (sys.executable, "-c", IMPORT_TVM)) -> Finding:
-    """Can this Python load TVM, and does it generate machine code?"""
+    """Check that this Python loads TVM, and that TVM generates machine code."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     said = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
     detail = said[-1] if said else f"ended with status {done.returncode} and said nothing"
@@ -251,7 +251,7 @@ def program(
 
 
 def timing_noise(noise: Callable[[], measure.Noise] = measure.noise) -> Finding:
-    """Does the same arithmetic take the same time, right now?"""
+    """Check that the same arithmetic takes the same time, right now."""
     now = noise()
     return judge(
         "timing",

@@ -52,7 +52,7 @@ def environment(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def has_browser(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> bool:
-    """Can a page be opened for the reader? Browsers for a text terminal do not count."""
+    """Tell whether a page can be opened for the reader, which a text browser cannot do."""
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     if platform == "linux" and not any(environ.get(name) for name in displays):
         return False

@@ -1,4 +1,4 @@
-"""What the lessons show: a folder for each lesson that shows something of its own, and a kit.
+"""What do the lessons show? A folder for each lesson that shows something of its own, and a kit.
 
 A folder has what that lesson alone needs of widget, pictures, example programs and recordings.
 """

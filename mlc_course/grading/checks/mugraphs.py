@@ -336,7 +336,7 @@ def _number(value: Any, sizes: Mapping[str, int]) -> Any:
 
 
 def _equal(verdict: Verdict) -> bool:
-    """Are the graphs equal, with every output at the place where the program has it?"""
+    """Tell whether the graphs are equal, with every output in the program's place."""
     return verdict.equal and list(verdict.outputs) == sorted(verdict.outputs)
 
 

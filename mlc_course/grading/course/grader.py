@@ -84,7 +84,7 @@ class Marks:
 
     @property
     def counters_only(self) -> bool:
-        """Was a race too noisy to tell?"""
+        """True where a race was too noisy to tell."""
         findings = (each for test in self.tests for each in test.findings)
         return any(each.verdict is Verdict.UNJUDGED for each in findings)
 

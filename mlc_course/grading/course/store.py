@@ -58,7 +58,7 @@ class Store:
         return int(kept)
 
     def has(self, submission: Submission, exam: str) -> bool:
-        """Was this very notebook graded with this very exam?"""
+        """Tell whether this very notebook was graded with this very exam."""
         found = self._connection.execute(
             "select 1 from marks where student = ? and assignment = ? and submission = ?"
             " and exam = ?",

@@ -60,5 +60,5 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def earned(findings: Sequence[Finding]) -> bool:
-    """Do these findings earn the points? One that says no is enough to lose them."""
+    """Tell whether these findings earn the points. One that says no is enough to lose them."""
     return bool(findings) and all(each.verdict is not Verdict.UNMET for each in findings)

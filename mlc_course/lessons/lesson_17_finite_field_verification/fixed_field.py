@@ -70,7 +70,7 @@ def _known(level: Array | None) -> Array:
 def accepts(
     left: KernelGraph, right: KernelGraph, *, apart: bool = False, seed: int | None = None
 ) -> bool:
-    """Does this tester take two graphs for equal?
+    """Tell whether this tester takes two graphs for equal.
 
     ``apart`` begins each input at another number; a ``seed`` draws the inputs. Raises
     ``UsageError`` for graphs with other inputs, or more outputs, than each other.
