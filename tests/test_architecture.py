@@ -72,14 +72,17 @@ def sources(root: Path = ROOT) -> dict[str, str]:
     return {module_of(path, root): path.read_text(encoding="utf-8") for path in paths}
 
 
-def imports(source: str) -> Iterator[tuple[str, str]]:
+@cache
+def imports(source: str) -> tuple[tuple[str, str], ...]:
     """Each module that is named after ``from``, or ``import``, with each name taken from it."""
+    found: list[tuple[str, str]] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            yield from ((str(node.module), alias.name) for alias in node.names)
+            found += ((str(node.module), alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names)
+            found += ((alias.name, "") for alias in node.names)
+    return tuple(found)
 
 
 def target(module: str, name: str, modules: Iterable[str]) -> str:

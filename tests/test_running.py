@@ -84,6 +84,8 @@ def test_counts_are_added_up_over_workers_and_written(project: Path) -> None:
     run(project, "-n", "2", "--full", "--record=counts.json")
     written = json.loads((project / "counts.json").read_text())
     assert written["tried"] == {"things": 80} and written["tests"] == {"passed": 8}
+    run(project, "--full", "--record=counts.json", "--collect-only")
+    assert json.loads((project / "counts.json").read_text()) == written
 
 
 def test_a_file_stays_with_one_worker_and_so_do_all_that_drive_a_browser(project: Path) -> None:

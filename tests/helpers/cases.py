@@ -90,7 +90,7 @@ class Cases:
             terminalreporter.section("to repeat what failed")
         for report, seed in found:
             say(f"pytest --seed {seed} '{report.nodeid}'")
-        if self.config.option.record:
+        if self.config.option.record and not self.config.option.collectonly:
             self.write(self.config.option.record)
 
     def write(self, path: Path) -> None:
