@@ -91,6 +91,7 @@ COMING = {4, 7, 14, 15, 19, 20, 21}
 MENTION = re.compile(r"\blessons? (\d+)((?:(?: to | and |, | or )\d+)*)\b(?!\.\d)", re.IGNORECASE)
 NUMBERED = re.compile(r"\[lesson (\d+)\]\(([^)]+)\)", re.IGNORECASE)
 TITLED = re.compile(r"\blesson (\d+), \[[^]]+\]\(([^)]+)\)", re.IGNORECASE)
+EXERCISES = re.compile(r"\[exercises (\d+)[^]]*\]\([^)]*exercises/(\d+)_", re.IGNORECASE)
 TEXTS = ("*.py", "*.js", "*.md", "*.ipynb", "Makefile")
 
 
@@ -104,6 +105,9 @@ def wrong_numbers(text: str) -> Iterator[str]:
         stem = Path(link[2].split("#")[0]).stem
         if LESSONS.get(int(link[1])) != stem:
             yield f"{link[0]!r}: lesson {link[1]} is {LESSONS.get(int(link[1]))}"
+    for link in EXERCISES.finditer(text):
+        if int(link[1]) != int(link[2]):
+            yield f"{link[0]!r}: another number"
 
 
 def test_every_lesson_that_is_named_has_its_final_number() -> None:
@@ -123,7 +127,9 @@ def test_a_lesson_says_its_number_and_lies_where_its_number_says() -> None:
     for number, stem in LESSONS.items():
         notebook = json.loads((ROOT / "notebooks" / f"{stem}.ipynb").read_text(encoding="utf-8"))
         assert "".join(notebook["cells"][0]["source"]).startswith(f"# {number}. ")
-        assert (ROOT / "solutions" / stem / f"{stem}.ipynb").is_file()
+        exercises = ROOT / "solutions" / stem / f"{stem}.ipynb"
+        cells = json.loads(exercises.read_text(encoding="utf-8"))["cells"]
+        assert "".join(cells[0]["source"]).startswith(f"# Exercises {number}: ")
     folders = {path.name for path in (ROOT / "mlc_course" / "lessons").glob("lesson_*")}
     assert folders <= {f"lesson_{stem}" for stem in LESSONS.values()}
 

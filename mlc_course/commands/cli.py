@@ -103,7 +103,6 @@ def add_verify(subparsers: Subparsers) -> None:
         parser.add_argument(side, metavar=side.upper(), help="a file, or a graph of the course")
     parser.add_argument("--error", type=float, default=1e-9, help="accepted (default 1e-9)")
     parser.add_argument("--extent", type=int, default=2, help="steps of small grids and loops")
-    parser.add_argument("--full", action="store_true", help="test the full sizes besides")
     _add_json_switch(parser, "print the verdict as JSON")
 
 

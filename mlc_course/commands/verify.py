@@ -42,10 +42,10 @@ def graph(source: str) -> KernelGraph:
         raise UsageError(f"{source} cannot be read", expected="text", got=error) from None
 
 
-def run(left: str, right: str, *, error: float, extent: int, full: bool, as_json: bool) -> int:
+def run(left: str, right: str, *, error: float, extent: int, as_json: bool) -> int:
     """Print whether two graphs are equal; 0 equal, 1 different, 2 outside what can be decided."""
     try:
-        verdict = verify(graph(left), graph(right), error=error, extent=extent, full=full)
+        verdict = verify(graph(left), graph(right), error=error, extent=extent)
     except CourseError as reason:
         if not as_json:
             raise

@@ -78,6 +78,24 @@ def repaired(xs, left, right, p):
 """
 
 
+def hide(
+    eps: str = "1/2", steps: int = 8, inputs: str = "X[b=16, d=64]", catch: str = "as many"
+) -> str:
+    graph = f"""parts({inputs}):
+  block grid(x=16) loop(k={steps}):
+    x = load(X, imap={{x: 0}}, fmap={{k: 1}})
+    s = sum(x, axis=1)
+    m = scale(s, by=1/d)
+    p = shift(m, by={eps})
+    a = accumulate(p)
+    F = store(a, omap={{x: 0}})
+  return F"""
+    said = {"as many": "as many steps as the loop has"}.get(catch, catch)
+    return f"my_graph = {graph!r}\nmy_catch = {said!r}"
+
+
+LOOPLESS = f"my_graph = {text('f', 'F = mean(X, axis=1)', 'X[b=16, d=64]')!r}\nmy_catch = ''"
+
 CAREFUL = (
     "if b == 0 or d == 0: continue",
     "if (a * d - c * b) % p: return 'different'",
@@ -136,6 +154,14 @@ WRONG = [
     ("reasons-test", reasons(D="small prime"), "with apart=True, which inputs matter"),
     ("reasons-test", reasons(B="same inputs", C="small prime"), "with apart=True"),
     ("reasons-test", reasons(E="accepted, rightly"), "with apart=True"),
+    # 6. What two steps hide
+    ("hide-test", hide(eps="1/8"), "small sizes show the difference"),
+    ("hide-test", hide(steps=2), "no such loop"),
+    ("hide-test", hide(inputs="X[b=16, d=32]"), "other inputs"),
+    ("hide-test", hide(eps="1/k"), "no size 'k'"),
+    ("hide-test", LOOPLESS, "no such loop"),
+    ("hide-test", hide(catch="luck"), "not one of the choices"),
+    ("hide-test", hide(catch="larger primes"), "which sizes does it test?"),
     # 5. Bug hunt
     ("hunt-test", hunt(xs=[0, 0]), "xs is not a list of 3 to 100 whole numbers"),
     ("hunt-test", hunt(xs=[0, 0, 3]), "at x = 3 the colleague's tester says"),

@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any, ClassVar
 
-from mlc_course.errors import CourseError, Undecided, UnmetCheck, check_known
+from mlc_course.errors import CourseError, UnmetCheck, check_known
 from mlc_course.grading.checks.checking import Examined
 from mlc_course.mugraph.cost import total, traffic
 from mlc_course.mugraph.ir import (
     BlockGraph,
-    Constant,
     Equation,
     KernelGraph,
     Shape,
@@ -299,40 +298,9 @@ def _same(graph: KernelGraph, program: KernelGraph) -> None:
 
 
 def _exactly(graph: KernelGraph, program: KernelGraph) -> str:
-    """Return what the verifier says when it can tell the graphs apart, else nothing.
-
-    It looks at small sizes, where ``1/d`` is not ``1/512``. So it may also read both graphs with
-    numbers in place of names. (A wrong name that gives a wrong number shows in floats.)
-    """
-    try:
-        verdict = verify(program, graph)
-    except Undecided as undecided:
-        try:
-            verdict = verify(with_numbers(program), with_numbers(graph))
-        except Undecided:
-            raise undecided from None
+    """Return what the verifier says when it can tell the graphs apart, else nothing."""
+    verdict = verify(program, graph)
     return "" if _equal(verdict) else str(verdict)
-
-
-def with_numbers(graph: KernelGraph) -> KernelGraph:
-    """The graph with ``1/512`` for ``1/d`` wherever d is 512."""
-    return replace(graph, equations=tuple(_numbered(graph.equations, graph.size_of)))
-
-
-def _numbered(equations: Sequence[Equation], sizes: Mapping[str, int]) -> Iterator[Equation]:
-    for each in equations:
-        if isinstance(each.op, BlockGraph | ThreadGraph):
-            inner = tuple(_numbered(each.op.equations, sizes))
-            yield replace(each, op=replace(each.op, equations=inner))
-        else:
-            given = ((name, _number(value, sizes)) for name, value in each.attributes)
-            yield replace(each, attributes=tuple(given))
-
-
-def _number(value: Any, sizes: Mapping[str, int]) -> Any:
-    if not isinstance(value, Constant) or value.number(sizes).roots:
-        return value
-    return Constant(value.number(sizes).coefficient)
 
 
 def _equal(verdict: Verdict) -> bool:

@@ -97,12 +97,9 @@ class AbstractArithmetic:
             return self._made((), ZERO)
         if size != 1:
             poly = self.among.atom(str(size))
-        for _, root in number.roots:
+        for root in number.roots:
             poly = self.among.mul(poly, self.among.atom(f"sqrt({root})"))
         return self._made((), self.among.times(poly, number.coefficient / size))
-
-    def symbol(self, name: str, value: float) -> Abstract:
-        return self._made((), self.among.atom(name))
 
     def exp(self, x: Abstract) -> Abstract:
         return self._made(x.shape, self.among.atom("exp", x.poly) if x.poly else ONE)

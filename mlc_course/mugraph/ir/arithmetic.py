@@ -25,9 +25,6 @@ class Arithmetic(Protocol):
 
     def constant(self, number: Number) -> Tensor: ...
 
-    def symbol(self, name: str, value: float) -> Tensor:
-        """An irrational constant: exact arithmetic knows no more of it than its name."""
-
     def exp(self, x: Tensor) -> Tensor: ...
 
     def function(self, name: str, x: Tensor) -> Tensor:
@@ -76,9 +73,6 @@ class Floats:
 
     def constant(self, number: Number) -> Any:
         return float(number)
-
-    def symbol(self, name: str, value: float) -> Any:
-        return value
 
     def exp(self, x: Array) -> Array:
         return np.exp(x)

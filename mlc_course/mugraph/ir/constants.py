@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from mlc_course.errors import GraphError
 
@@ -16,16 +17,29 @@ _FACTOR = re.compile(r"\s*(?:sqrt\((\w+)\)|([A-Za-z_]\w*)|([\d.]+(?:e[-+]?\d+)?)
 
 @dataclass(frozen=True)
 class Number:
-    """A constant whose sizes are known: ``coefficient`` times the root of each size in ``roots``.
+    """A constant whose sizes are known: ``coefficient`` times the root of each of some primes.
 
-    ``roots`` are (name, size): an irrational factor is known to exact arithmetic by its name only.
+    So numbers that are equal are written alike: 1/sqrt(64) is 1/8, and sqrt(48) is 4 sqrt(3).
     """
 
     coefficient: Fraction
-    roots: tuple[tuple[str, int], ...] = ()
+    roots: tuple[int, ...] = ()
 
     def __float__(self) -> float:
-        return float(self.coefficient) * math.prod(math.sqrt(size) for _, size in self.roots)
+        return float(self.coefficient) * math.sqrt(math.prod(self.roots))
+
+
+@lru_cache(maxsize=1 << 12)
+def root(n: int) -> Number:
+    """Return the square root of a whole number from 1 up."""
+    outside, primes, factor = 1, list[int](), 2
+    while factor * factor <= n:
+        while n % (factor * factor) == 0:
+            outside, n = outside * factor, n // (factor * factor)
+        if n % factor == 0:
+            primes, n = [*primes, factor], n // factor
+        factor += 1
+    return Number(Fraction(outside), tuple([*primes, n] if n > 1 else primes))
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,7 @@ class Constant:
 
     def number(self, sizes: Mapping[str, int]) -> Number:
         """The value of a constant; raises ``GraphError`` for a size that nothing has."""
-        coefficient, roots = self.coefficient, []
+        coefficient, below = self.coefficient, 1
         for name, power in self.powers:
             if name not in sizes:
                 raise GraphError(
@@ -57,15 +71,17 @@ class Constant:
             whole = math.floor(power)
             coefficient *= Fraction(sizes[name]) ** whole
             if power != whole:
-                roots.append((name, sizes[name]))
-        return Number(coefficient, tuple(roots))
+                below *= sizes[name]
+        rest = root(below)
+        return Number(coefficient * rest.coefficient, rest.roots)
 
     def size(self, sizes: Mapping[str, int]) -> int:
         """The value of a constant as an extent; a number equal to an unnamed size is that size."""
         if not self.powers and str(self.coefficient) in sizes:
             return sizes[str(self.coefficient)]
         number = self.number(sizes)
-        if number.roots or number.coefficient.denominator != 1 or number.coefficient < 1:
+        rooted = any(power.denominator != 1 for _, power in self.powers)
+        if rooted or number.coefficient.denominator != 1 or number.coefficient < 1:
             raise GraphError(
                 "a size is a whole number, 1 or more", expected="such as 4*d", got=str(self)
             )

@@ -183,9 +183,12 @@ def _tanh(m: Arithmetic, x: Tensor) -> Tensor:
 
 
 def _gelu(m: Arithmetic, x: Tensor) -> Tensor:
-    """D. Hendrycks, K. Gimpel (2016), the form with tanh."""
-    u = m.symbol("sqrt(2/pi)", 0.7978845608028654) * (x + x * x * x * 44715 / 1000000)
+    """D. Hendrycks, K. Gimpel (2016), the form with tanh, with sqrt(2/pi) as float64 has it."""
+    u = m.constant(ROOT_OF_2_BY_PI) * (x + x * x * x * 44715 / 1000000)
     return x * (1 + _tanh(m, u)) / 2
+
+
+ROOT_OF_2_BY_PI = Number(Fraction("0.7978845608028654"))
 
 
 def _clamp(m: Arithmetic, x: Tensor, low: Number, high: Number) -> Tensor:

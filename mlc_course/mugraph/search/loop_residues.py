@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mlc_course.mugraph.ir import Number
 from mlc_course.mugraph.verify import Field, Level, Residues
 
 
@@ -33,8 +34,8 @@ class Iterated(Field):
         found = self.base._at(name, level, x.reshape(self.base.trials, self.times, *x.shape[1:]))
         return None if found is None else found.reshape(x.shape)
 
-    def symbol(self, name: str, value: float) -> Residues:
-        return self.entered(self.base.symbol(name, value))
+    def constant(self, number: Number) -> Residues:
+        return self.entered(self.base.constant(number))
 
     def entered(self, x: Residues) -> Residues:
         """Bring in a value from outside the loop: it is the same in every iteration."""

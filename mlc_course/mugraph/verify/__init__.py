@@ -1,7 +1,8 @@
 """Are two graphs equal? Random tests over finite fields, with a bound on the chance of an error.
 
-Read ``equivalence`` first, then ``field`` and ``primes`` (what is computed with), then
-``false_accept_bound``, which has the theorem and its proof.
+Read ``equivalence`` first, which says in which order the tests are made, then ``batch_sizes`` and
+``uninterpreted`` (tests at the given sizes), then ``field`` and ``primes`` (numbers that know exp)
+and ``false_accept_bound`` (the theorem and its proof).
 """
 
 from mlc_course.mugraph.verify.counterexample import difference
@@ -11,6 +12,7 @@ from mlc_course.mugraph.verify.equivalence import (
     formulas,
     plain_verdict,
     read_verdict,
+    screen,
     verify,
 )
 from mlc_course.mugraph.verify.false_accept_bound import Levels, meeting, order_chance
@@ -37,5 +39,6 @@ __all__ = [
     "order_chance",
     "plain_verdict",
     "read_verdict",
+    "screen",
     "verify",
 ]

@@ -1,10 +1,15 @@
-"""Counter-examples: float64 inputs on which two graphs differ, and the difference in words."""
+"""Counter-examples: float64 inputs on which two graphs differ, and the difference in words.
+
+Two graphs may also be equal wherever both have a value, and one of them have none where the other
+has: x * t / t has none for t = 0. ``undefined`` looks for such an input.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +23,25 @@ DRAWS: Sequence[Callable[[np.random.Generator, tuple[int, ...]], Array]] = (
     lambda rng, shape: rng.normal(size=shape),
     lambda rng, shape: rng.uniform(0.5, 2, size=shape),
     lambda rng, shape: rng.integers(-2, 3, size=shape).astype(float),
+    lambda rng, shape: 1e-3 * rng.normal(size=shape),
     lambda rng, shape: 8 * rng.normal(size=shape),
+    lambda rng, shape: 10 ** rng.uniform(-6, 0) * rng.normal(size=shape),
+    lambda rng, shape: 1e-6 * rng.normal(size=shape),
+)
+SPECIAL: Sequence[Callable[[np.random.Generator, tuple[int, ...]], Array]] = (
+    lambda rng, shape: rng.integers(-2, 3, size=shape).astype(float),
+    lambda rng, shape: rng.normal(size=shape),
+    lambda rng, shape: -rng.uniform(0.5, 2, size=shape),
+    lambda rng, shape: np.zeros(shape),
 )
 
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Inputs by name, and the place of an output where the graphs differ on them."""
+    """Inputs by name, and the place of an output where the graphs differ on them.
+
+    The two graphs may be those asked about with batch sizes of 1; ``spread`` makes inputs for any.
+    """
 
     left: KernelGraph
     right: KernelGraph
@@ -33,6 +50,11 @@ class Counterexample:
     place: tuple[int, ...]
     left_value: float
     right_value: float
+
+    def spread(self, graph: KernelGraph) -> dict[str, Array]:
+        """Return inputs for the same graph with larger batch sizes: every index of them alike."""
+        shapes = graph.input_shapes
+        return {name: np.broadcast_to(x, shapes[name]) for name, x in self.inputs.items()}
 
     def __str__(self) -> str:
         at = ", ".join(map(str, self.place))
@@ -59,7 +81,8 @@ def counterexample(
             if a.shape != b.shape:
                 continue
             with np.errstate(all="ignore"):
-                apart = np.abs(a - b) / (np.abs(a) + np.abs(b) + 1e-9)
+                scale = np.abs(np.where(np.isfinite(a), a, 0)).max(initial=0)
+                apart = np.abs(a - b) / (np.abs(a) + np.abs(b) + 1e-9 * scale)
             apart = np.where(np.isfinite(apart), apart, 0)
             if apart.max(initial=0) > TOLERANCE:
                 place = tuple(int(i) for i in np.unravel_index(apart.argmax(), apart.shape))
@@ -89,6 +112,91 @@ class _Noisy(Floats):
 
     def stored(self, x: Array) -> Array:
         return np.asarray(x * (1 + NOISE * self.rng.standard_normal(np.shape(x))))
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """An input on which ``without`` has no value in a place of its output, and ``other`` has one.
+
+    It divides by zero there, or takes a root or a logarithm that no real number is.
+    """
+
+    without: KernelGraph
+    other: KernelGraph
+    inputs: dict[str, Array]
+    output: int
+    place: tuple[int, ...]
+    value: float
+
+    def __str__(self) -> str:
+        at = ", ".join(map(str, self.place))
+        on = ""
+        if all(x.size == 1 for x in self.inputs.values()):
+            on = ", ".join(f"{name} = {x.item():.6g}" for name, x in self.inputs.items())
+            on = f" on {on}"
+        return (
+            f"equal where both are defined: {self.without.name} has no value in output "
+            f"{self.output} at [{at}]{on}, where {self.other.name} gives {self.value:.6g}"
+        )
+
+
+def undefined(
+    left: KernelGraph, right: KernelGraph, order: Sequence[int], *, seed: int = 0
+) -> Undefined | None:
+    """Search for an input on which one graph has a value in output i or ``order[i]``, one has none.
+
+    Return None where no draw shows any.
+    """
+    rng = np.random.default_rng(seed)
+    for draw in SPECIAL:
+        inputs = {name: draw(rng, shape) for name, shape in left.input_shapes.items()}
+        ours, theirs = run(left, inputs, STRICT), run(right, inputs, STRICT)
+        for number, other in enumerate(order):
+            pair = (left, number, ours[number]), (right, other, theirs[other])
+            for (without, place, a), (having, _, b) in (pair, pair[::-1]):
+                wrong = np.isnan(a) & np.isfinite(b)
+                if wrong.any():
+                    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+                    return Undefined(without, having, inputs, place, at, float(b[at]))
+    return None
+
+
+class _Strict(np.ndarray[Any, Any]):
+    """Numbers that no quotient by zero is one of, not even an infinite one."""
+
+    def __truediv__(self, other: Any) -> Any:
+        return _quotient(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _quotient(other, self)
+
+
+def _quotient(above: Any, below: Any) -> Any:
+    above, below = np.asarray(above), np.asarray(below)
+    return np.where(below == 0, np.nan, np.true_divide(above, below)).view(_Strict)
+
+
+@dataclass(frozen=True)
+class Strict(Floats):
+    """Float64 in which what is not defined is NaN, and stays so; exp does not overflow."""
+
+    def entered(self, array: Array) -> Array:
+        return np.asarray(array, float).view(_Strict)
+
+    def stored(self, x: Array) -> Array:
+        return np.asarray(x).view(_Strict)
+
+    def exp(self, x: Array) -> Array:
+        return np.asarray(np.exp(np.clip(x, -100, 100))).view(_Strict)
+
+    def function(self, name: str, x: Array) -> Array:
+        """Rounding may make a root of zero one of a tiny negative number."""
+        x = np.where(np.abs(x) < TINY, 0, x)
+        found = np.asarray(super().function(name, x))
+        return np.where(np.isinf(found), np.nan, found).view(_Strict)
+
+
+STRICT, TINY = Strict(), 1e-12
 
 
 def difference(graph: KernelGraph, program: KernelGraph) -> str:

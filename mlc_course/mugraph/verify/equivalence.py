@@ -1,18 +1,30 @@
 """The equivalence test: do two graphs compute the same function? Random, with a proved bound.
 
-Both graphs are made small (``small_sizes``) and the sizes of their formulas are bounded
-(``formula_bounds``); from these follows how many tests on which primes leave no more than the error
-that was asked for (``false_accept_bound`` has the theorem and its proof). Then the tests are made
-(``field``). Graphs that differ in one test are different formulas; a float64 input then shows it,
-where one exists (``counterexample``).
+Three kinds of test, the strongest answer first.
+
+1. *At the given sizes, functions uninterpreted* (``uninterpreted``), on graphs of which only batch
+   sizes are made small (``batch_sizes``). Graphs that pass are equal at the given sizes, with a
+   bound. Most fused graphs pass.
+2. *At the given sizes, by the laws of exp* (``field``): a few tests. Graphs that fail one are
+   different formulas, and a float64 input then shows the difference where one exists
+   (``counterexample``).
+3. *On small sizes* (``small_sizes``), for graphs that pass those: the sizes of their formulas are
+   bounded (``formula_bounds``), and from these follows how many tests on which primes leave no more
+   than the error that was asked for (``false_accept_bound`` has the theorem and its proof). The
+   verdict then says that the bound is one on small sizes, and how many tests were made at the
+   given ones.
+
+In 2 and 3 a maximum is free first (``free_maxima``), and goes by a random order only where that
+does not tell.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,26 +32,50 @@ from numpy.typing import NDArray
 
 from mlc_course.errors import GraphError, Undecided, UsageError
 from mlc_course.mugraph.ir import Array, KernelGraph, evaluate
-from mlc_course.mugraph.verify.counterexample import Counterexample, counterexample
+from mlc_course.mugraph.verify.batch_sizes import Core, core
+from mlc_course.mugraph.verify.counterexample import (
+    Counterexample,
+    Undefined,
+    counterexample,
+    undefined,
+)
 from mlc_course.mugraph.verify.false_accept_bound import Plan, order_chance, plan
 from mlc_course.mugraph.verify.field import Field, Residues
 from mlc_course.mugraph.verify.formula_bounds import Bound, Bounds
-from mlc_course.mugraph.verify.primes import draw
+from mlc_course.mugraph.verify.free_maxima import FreeMaxima
+from mlc_course.mugraph.verify.primes import draw, draw_anywhere
 from mlc_course.mugraph.verify.small_sizes import Family, Name, Small, family
+from mlc_course.mugraph.verify.uninterpreted import MOST, Growths, Uninterpreted
 
 FIRST = 4  # tests that most wrong graphs do not survive
 AT_A_TIME = 1024
 MATCHINGS = 24  # of outputs that are not equal, of which each has to show a difference
 REDRAWS = 40  # batches without one test in which nothing is divided by zero
+ROUNDS = 64  # of uninterpreted functions, at most
+AT_GIVEN = 4  # tests by the laws of exp at the given sizes
+EXACT = 512  # entries of the inputs: of so few, formulas are bounded at the given sizes
+NUMBERS = 1 << 27  # that are held at once
+LONG_NUMBERS = 1 << 17  # those of more than 31 bits
+INDEPENDENT = 64  # values of a random function in a test at the given sizes
+
+
+class FreeField(FreeMaxima, Field):
+    """Residues, with max and min as free functions."""
+
+
+class FreeBounds(FreeMaxima, Bounds):
+    """Bounds on formulas, with max and min as free functions."""
 
 
 @dataclass(frozen=True)
 class Verdict:
     """The answer: equal, with an error of at most ``error_bound``, or different, without error.
 
-    Output i of the left graph is output ``outputs[i]`` of the right. ``sizes`` are those that were
-    tested, one after the other; ``plan`` is that of the last. A ``counterexample`` is found for
-    graphs that differ on some float64 input.
+    Output i of the left graph is output ``outputs[i]`` of the right. ``sizes`` are the small sizes
+    that the bound is for, and ``plan`` is that of the last; without them, the bound is for the
+    sizes as given. ``at_given`` tests were made at those, where one index stands for all of each
+    size in ``batch``. A ``counterexample`` is found for graphs that differ on some float64 input;
+    ``domain`` is an input on which only one of two equal graphs has a value.
     """
 
     equal: bool
@@ -49,17 +85,39 @@ class Verdict:
     outputs: tuple[int, ...]
     sizes: tuple[Mapping[str, int], ...]
     plan: Plan | None
+    at_given: int = 0
+    batch: tuple[str, ...] = ()
+    domain: Undefined | None = None
 
     def __str__(self) -> str:
+        if not self.equal:
+            return f"different: {self.counterexample or 'as formulas'}"
+        bound = f"with probability at most {self.error_bound:.1e}"
         sizes = "; ".join(
             ", ".join(f"{name}={size}" for name, size in each.items()) for each in self.sizes
         )
-        if self.equal:
-            return (
-                f"equal: a difference would be missed with probability at most "
-                f"{self.error_bound:.1e} ({self.trials} tests on {sizes})"
+        if self.sizes:
+            said = (
+                f"equal on small sizes, where a difference would be missed {bound} "
+                f"({_tests(self.trials)} on {sizes}), and in {_tests(self.at_given)} at the given "
+                f"sizes"
             )
-        return f"different: {self.counterexample or 'as formulas'} (on {sizes})"
+        else:
+            said = (
+                f"equal: a difference would be missed {bound} ({_tests(self.at_given)} at the "
+                f"given sizes{_for_all(self.batch)})"
+            )
+        return f"{said}\n{self.domain}" if self.domain else said
+
+
+def _tests(count: int) -> str:
+    return f"{count:,} test{'s' * (count != 1)}"
+
+
+def _for_all(batch: Sequence[str]) -> str:
+    if not batch:
+        return ""
+    return f"; one index of {', '.join(batch)} stands for all"
 
 
 def plain_verdict(verdict: Verdict) -> dict[str, Any]:
@@ -70,11 +128,14 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         "trials": verdict.trials,
         "outputs": list(verdict.outputs),
         "sizes": [dict(each) for each in verdict.sizes],
+        "at_given": verdict.at_given,
+        "batch": list(verdict.batch),
+        "domain": str(verdict.domain) if verdict.domain else None,
     }
 
 
 def read_verdict(plain: dict[str, Any]) -> Verdict:
-    """Read a verdict from plain data; the plan of its tests is lost."""
+    """Read a verdict from plain data; the plan of its tests and its domain are lost."""
     return Verdict(
         plain["equal"],
         plain["error_bound"],
@@ -83,6 +144,8 @@ def read_verdict(plain: dict[str, Any]) -> Verdict:
         tuple(plain["outputs"]),
         tuple(plain["sizes"]),
         None,
+        plain["at_given"],
+        tuple(plain["batch"]),
     )
 
 
@@ -93,162 +156,47 @@ def verify(
     error: float = 1e-9,
     seed: int | None = None,
     extent: int = 2,
-    full: bool = False,
 ) -> Verdict:
     """Compare two graphs that have inputs of the same names and shapes; outputs in any order.
 
-    ``extent`` is the number of steps that grids and loops keep on small sizes; ``full`` makes one
-    test on the full sizes besides, which finds what depends on them. A seed makes the draws
-    repeatable. Raises ``GraphError`` for graphs whose inputs differ, ``Undecided`` where the
+    ``extent`` is the number of steps that grids and loops keep on small sizes. A seed makes the
+    draws repeatable. Raises ``GraphError`` for graphs whose inputs differ, ``Undecided`` where the
     verifier can neither accept nor show a difference.
     """
+    _check(left, right, error, extent)
+    if sorted(left.output_shapes) != sorted(right.output_shapes):
+        return Verdict(False, 0.0, 0, None, (), (), None)
+    members = family(left, right, extent)
+    return _Question(members, core(left, right, members.classes), error, seed).verdict()
+
+
+def screen(
+    left: KernelGraph,
+    right: KernelGraph,
+    *,
+    error: float = 1e-9,
+    seed: int | None = None,
+) -> bool:
+    """Tell whether two graphs are equal on small sizes: a matter of milliseconds.
+
+    Raises as ``verify`` does, whose word counts.
+    """
+    _check(left, right, error, 2)
+    if sorted(left.output_shapes) != sorted(right.output_shapes):
+        return False
+    members = family(left, right, 2)
+    small = members.larger(members.smallest(), members.free)
+    question = _Question(members, Core(small.left, small.right, ()), error, seed)
+    if question.uninterpreted():
+        return True
+    return question.has_functions and None not in _matched(question.on_small_sizes().equal)
+
+
+def _check(left: KernelGraph, right: KernelGraph, error: float, extent: int) -> None:
     if not 0 < error < 1:
         raise UsageError("verify: error", expected="a probability between 0 and 1", got=error)
     if extent < 2:
         raise UsageError("verify: extent", expected="2 or more", got=extent)
-    _check_inputs(left, right)
-    if sorted(left.output_shapes) != sorted(right.output_shapes):
-        return Verdict(False, 0.0, 0, None, (), (left.size_of,), None)
-    rng, outputs = random.Random(seed), len(left.outputs)
-    equal = np.ones((outputs, outputs), bool)
-    trials, bound, sizes = 0, 0.0, list[Mapping[str, int]]()
-    members, share = family(left, right, extent), error / outputs**2
-    try:
-        for stage in _stages(members, share, full=full, equal=equal, rng=rng):
-            found, made = _tested(stage.small, stage.plan, stage.tests, rng)
-            equal &= found
-            trials, sizes = trials + made, [*sizes, stage.small.sizes]
-            bound = max(bound, outputs**2 * stage.plan.error_bound)
-            order = _matched(equal)
-            if None in order:
-                example = _example(members, stage, order, rng)
-                return Verdict(False, 0.0, trials, example, (), tuple(sizes), stage.plan)
-    except Undecided:
-        shown = _shown(members) if outputs == 1 else None
-        if shown is None:
-            raise
-        shapes = dict(shown.left.sizes)
-        return Verdict(False, 0.0, trials, shown, (), (*sizes, shapes), None)
-    matched = tuple(each for each in order if each is not None)
-    return Verdict(True, bound, trials, None, matched, tuple(sizes), stage.plan)
-
-
-@dataclass(frozen=True)
-class _Stage:
-    """Tests of one member. ``laws`` names what in it obeys laws that the verifier does not know.
-
-    These are sqrt, log, max and irrational constants.
-    """
-
-    small: Small
-    plan: Plan
-    laws: Sequence[str]
-    tests: int
-
-
-def _stages(
-    members: Family, error: float, *, full: bool, equal: NDArray[np.bool_], rng: random.Random
-) -> Iterator[_Stage]:
-    """Yield what to test, one after the other; ``equal`` is what was found so far."""
-    first = _Formulas(members.smallest(), rng)
-    stage = first.stage(error)
-    yield stage
-    names = members.free if first.bounds.counted else members.named
-    other = _larger(members, first, names, rng)
-    if other.small.sizes != first.small.sizes:
-        yield other.stage(error)
-    largest = members.largest(other.small, names)
-    if counterexample(largest.left, largest.right, _paired(_matched(equal)), draws=2):
-        yield _Formulas(largest, rng).stage(error)
-    if full:
-        left, right = members.graphs
-        yield _Stage(Small(left, right, left.size_of, {}), stage.plan, stage.laws, 1)
-
-
-class _Formulas:
-    """A member of the family with the bounds of its outputs."""
-
-    def __init__(self, small: Small, rng: random.Random) -> None:
-        shapes = [sorted(each.output_shapes) for each in (small.left, small.right)]
-        if shapes[0] != shapes[1]:
-            raise Undecided(
-                f"{small.left.name}, {small.right.name}: outputs alike in shape on some sizes only",
-                expected="equal shapes on every size",
-                got=", ".join(f"{name}={size}" for name, size in small.sizes.items()),
-            )
-        self.small, self.bounds = small, Bounds(rng.getrandbits(64))
-        self.pairs = formulas(small.left, small.right, self.bounds)
-
-    @property
-    def order_chance(self) -> float:
-        return min(order_chance(*pair) for pair in self.pairs)
-
-    def stage(self, error: float) -> _Stage:
-        """Return the tests that this member takes."""
-        entries = [entry for pair in self.pairs for entry in pair]
-        laws = {name for entry in entries for name, _ in entry.calls}
-        if any(entry.compared for entry in entries):
-            laws.add("max")
-        laws |= self.bounds.symbols.keys()
-        planned = plan(self.pairs, self.bounds, error)
-        return _Stage(self.small, planned, sorted(laws), planned.tests)
-
-
-def _larger(
-    members: Family, first: _Formulas, names: Sequence[Name], rng: random.Random
-) -> _Formulas:
-    """Return a member on larger sizes; sizes stay if growing them compares more values."""
-    larger = _Formulas(members.larger(first.small, names), rng)
-    if larger.order_chance >= first.order_chance:
-        return larger
-    alone = {name: _Formulas(members.larger(first.small, [name]), rng) for name in names}
-    free = [name for name in names if alone[name].order_chance >= first.order_chance]
-    return _Formulas(members.larger(first.small, free), rng)
-
-
-def _shown(members: Family) -> Counterexample | None:
-    """Return an input that shows the difference of graphs that would take too many tests."""
-    try:
-        small = members.smallest()
-    except Undecided:
-        return None
-    return None if members.sizes_as_numbers else counterexample(small.left, small.right, [0])
-
-
-def _example(
-    members: Family, stage: _Stage, order: Sequence[int | None], rng: random.Random
-) -> Counterexample | None:
-    """Return an input that shows the difference of two graphs.
-
-    Raises ``Undecided`` where none is found and formulas may be equal by another law, or where the
-    difference is one of the small sizes only.
-    """
-    left, right = stage.small.left, stage.small.right
-    sizes_as_numbers = members.sizes_as_numbers
-    seed, found = rng.getrandbits(32), None
-    ours, theirs = left.output_shapes, right.output_shapes
-    fitting = (p for p in _pairings(order) if all(ours[i] == theirs[j] for i, j in enumerate(p)))
-    for pairs in itertools.islice(fitting, MATCHINGS):  # different in every one of them
-        found = counterexample(left, right, pairs, seed=seed)
-        if found is None:
-            break
-    if found and sizes_as_numbers and not counterexample(*members.graphs, _paired(order), draws=1):
-        raise Undecided(
-            f"{left.name}, {right.name}: different on smaller sizes, alike on those given",
-            expected="a size by its name, such as by=1/d, which follows the size",
-            got=f"a size as a number: {', '.join(sizes_as_numbers)}",
-        )
-    if found is None and stage.laws:
-        raise Undecided(
-            f"{left.name}, {right.name}: different as formulas; no float64 input shows it",
-            expected="graphs that differ on some input, or are equal by the laws of arithmetic",
-            got=f"{', '.join(stage.laws)}, of which the verifier does not know every law",
-            hint="equal by another law of theirs? Then write both graphs alike in this place",
-        )
-    return found
-
-
-def _check_inputs(left: KernelGraph, right: KernelGraph) -> None:
     ours, theirs = left.input_shapes, right.input_shapes
     if ours != theirs:
         raise GraphError(
@@ -258,32 +206,318 @@ def _check_inputs(left: KernelGraph, right: KernelGraph) -> None:
         )
 
 
+Equal = NDArray[np.bool_]  # output i of the left graph and output j of the right
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """Planned tests on some sizes."""
+
+    small: Small
+    plan: Plan
+    free: bool
+
+    def fields(self, size: int, rng: random.Random) -> Field:
+        primes = self.plan.primes
+        towers = [draw(primes.lowest, primes.height, rng) for _ in range(size)]
+        return (FreeField if self.free else Field)(towers, rng, self.plan.independence)
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    """Which outputs are equal on small sizes, and what that is worth."""
+
+    equal: Equal
+    trials: int
+    error_bound: float
+    sizes: tuple[Mapping[str, int], ...]
+    plan: Plan
+
+
+class _Question:
+    """Two graphs with the same inputs, and what is known of them."""
+
+    def __init__(self, members: Family, given: Core, error: float, seed: int | None) -> None:
+        self.members, self.given, self.error = members, given, error
+        self.pair = given.left, given.right
+        self.names = f"{given.left.name}, {given.right.name}"
+        self.rng = random.Random(seed)
+        self.outputs = len(given.left.outputs)
+        self.growths = Growths()
+        ours, theirs = _both(*self.pair, self.growths)
+        pairs = itertools.product(ours, theirs)
+        self.apart = [a.apart(b) for a, b in pairs if a.shape == b.shape]
+        self.laws = sorted(self.growths.functions)
+        self.numbers = sum(math.prod(shape) for graph in self.pair for shape in graph.shapes)
+
+    def verdict(self) -> Verdict:
+        found = self.uninterpreted()
+        if found is None:
+            equal, tests = self._by_laws()
+            if None in _matched(equal):
+                return self._different(equal)
+            found = self._bounded_at_given() or self._bounded(equal, tests)
+        if found.equal:
+            domain = undefined(*self.pair, found.outputs, seed=self.rng.getrandbits(32))
+            return replace(found, domain=domain)
+        return found
+
+    def _alike(self) -> Equal:
+        return np.ones((self.outputs, self.outputs), bool)
+
+    # At the given sizes.
+
+    def uninterpreted(self) -> Verdict | None:
+        """Test with uninterpreted functions; None where these do not tell."""
+        planned = self._rounds()
+        if planned is None:
+            return None
+        primes, rounds, miss = planned
+        equal, made, redrawn = self._alike(), 0, 0
+        while made < rounds:
+            field = Uninterpreted(primes, self.rng, self.growths.roots)
+            found = compared(*self.pair, field)
+            if not all(known.all() for same, known in found.values() if known.shape[1:] != (0,)):
+                redrawn += 1
+                if redrawn == REDRAWS:
+                    return None
+                continue
+            for (i, j), (same, _) in found.items():
+                equal[i, j] &= bool(same.all())
+            if None in _matched(equal):
+                return None
+            made += 1
+        order = tuple(each for each in _matched(equal) if each is not None)
+        bound = self.outputs**2 * miss**rounds
+        tests = primes * rounds
+        return Verdict(True, bound, tests, None, order, (), None, tests, self.given.batch)
+
+    def _rounds(self) -> tuple[int, int, float] | None:
+        """Return primes a round, rounds and how likely one misses, with the least work."""
+        share, best = self.error / self.outputs**2, None
+        for primes in range(1, MOST + 1):
+            miss = self.growths.missed(primes, self.apart)
+            if miss >= 1 or primes * self.numbers > NUMBERS:
+                continue
+            rounds = max(1, math.ceil(math.log(share) / math.log(miss))) if miss else 1
+            if rounds <= ROUNDS and (best is None or primes * rounds < best[0] * best[1]):
+                best = primes, rounds, miss
+        return best
+
+    def _by_laws(self) -> tuple[Equal, int]:
+        """Make a few tests that know the laws of exp; return which outputs agree in all of them."""
+        height = self.growths.height
+        limit = NUMBERS if height <= 1 else LONG_NUMBERS
+        at_a_time = min(AT_GIVEN, limit // self.numbers)
+        if at_a_time == 0:
+            raise Undecided(
+                f"{self.names}: too large to be tested at the given sizes",
+                expected=f"at most {limit:,} numbers in all tensors, of which batch sizes count 1",
+                got=f"{self.numbers:,}",
+            )
+        calls = sum(each.count for each in self.growths.calls.values())
+
+        for kind in (FreeField, Field) if self.has_maxima else (Field,):
+
+            def fields(size: int, rng: random.Random, kind: type[Field] = kind) -> Field:
+                towers = [draw_anywhere(height, rng, self.growths.roots) for _ in range(size)]
+                return kind(towers, rng, min(calls, INDEPENDENT))
+
+            equal, made = _tested(self.pair, fields, AT_GIVEN, at_a_time, self.rng)
+            if None not in _matched(equal):
+                break
+        return equal, made
+
+    def _different(self, equal: Equal) -> Verdict:
+        """Show the difference of two graphs that differ as formulas at the given sizes.
+
+        Raises ``Undecided`` where no input shows it and they may be equal by another law.
+        """
+        order, (left, right), found = _matched(equal), self.pair, None
+        seed = self.rng.getrandbits(32)
+        ours, theirs = left.output_shapes, right.output_shapes
+        fitting = (
+            each
+            for each in _pairings(order)
+            if all(ours[i] == theirs[j] for i, j in enumerate(each))
+        )
+        for pairs in itertools.islice(fitting, MATCHINGS):  # different in every one of them
+            found = counterexample(left, right, pairs, seed=seed)
+            if found is None:
+                break
+        if found is None and self.laws:
+            raise Undecided(
+                f"{self.names}: different as formulas; no float64 input shows it",
+                expected="graphs that differ on some input, or are equal by the laws of arithmetic",
+                got=f"{', '.join(self.laws)}, of which the verifier does not know every law",
+                hint="equal by another law of theirs? Then write both graphs alike in this place",
+            )
+        return Verdict(False, 0.0, AT_GIVEN, found, (), (), None, AT_GIVEN, self.given.batch)
+
+    def _bounded_at_given(self) -> Verdict | None:
+        """Bound the formulas at the given sizes; None where there are too many entries for that."""
+        inputs = sum(math.prod(shape) for shape in self.given.left.input_shapes.values())
+        if inputs > EXACT:
+            return None
+        given = Small(*self.pair, self.given.left.size_of, {})
+        for free in (True, False) if self.has_maxima else (False,):
+            try:
+                stage = _Formulas(given, free, self.rng).stage(self.error / self.outputs**2)
+                equal, made = _tested(
+                    self.pair, stage.fields, stage.plan.tests, AT_A_TIME, self.rng
+                )
+            except Undecided:
+                continue
+            order = _matched(equal)
+            if None not in order:
+                bound = self.outputs**2 * stage.plan.error_bound
+                matched = tuple(each for each in order if each is not None)
+                batch = self.given.batch
+                return Verdict(True, bound, made, None, matched, (), stage.plan, made, batch)
+            if not free:
+                return self._different(equal)
+        return None
+
+    @property
+    def has_functions(self) -> bool:
+        return bool(self.growths.calls)
+
+    @property
+    def has_maxima(self) -> bool:
+        return bool({"max", "min"} & set(self.laws))
+
+    # On small sizes.
+
+    def _bounded(self, equal: Equal, at_given: int) -> Verdict:
+        small = self.on_small_sizes()
+        order = _matched(equal & small.equal)
+        if None in order:
+            raise Undecided(
+                f"{self.names}: different on small sizes, alike in {at_given} tests at those given",
+                expected="a bound for the given sizes, or graphs that are equal on small ones too",
+                got="; ".join(
+                    ", ".join(f"{name}={size}" for name, size in each.items())
+                    for each in small.sizes
+                ),
+                hint="name the sizes: by=1/d in place of by=1/64",
+            )
+        matched = tuple(each for each in order if each is not None)
+        return Verdict(
+            True,
+            small.error_bound,
+            small.trials,
+            None,
+            matched,
+            small.sizes,
+            small.plan,
+            at_given,
+            self.given.batch,
+        )
+
+    def on_small_sizes(self) -> _Bounded:
+        """Test on small sizes until the error is no larger than asked for, or outputs differ."""
+        if self.has_maxima:
+            try:
+                found = self._in_stages(free=True)
+            except Undecided:
+                pass
+            else:
+                if None not in _matched(found.equal):
+                    return found
+        return self._in_stages(free=False)
+
+    def _in_stages(self, free: bool) -> _Bounded:
+        equal, trials, bound = self._alike(), 0, 0.0
+        sizes = list[Mapping[str, int]]()
+        for stage in self._stages(free):
+            found, made = _tested(
+                (stage.small.left, stage.small.right),
+                stage.fields,
+                stage.plan.tests,
+                AT_A_TIME,
+                self.rng,
+            )
+            equal &= found
+            trials, sizes = trials + made, [*sizes, stage.small.sizes]
+            bound = max(bound, self.outputs**2 * stage.plan.error_bound)
+            if None in _matched(equal):
+                break
+        return _Bounded(equal, trials, bound, tuple(sizes), stage.plan)
+
+    def _stages(self, free: bool) -> Iterator[_Stage]:
+        """Yield the tests of the smallest member, then of one on larger sizes."""
+        error = self.error / self.outputs**2
+        first = _Formulas(self.members.smallest(), free, self.rng)
+        yield first.stage(error)
+        names = self.members.free if first.bounds.counted else self.members.named
+        other = self._larger(first, names, free)
+        if other.small.sizes != first.small.sizes:
+            yield other.stage(error)
+
+    def _larger(self, first: _Formulas, names: Sequence[Name], free: bool) -> _Formulas:
+        """Return a member on larger sizes; sizes stay if growing them compares more values."""
+        larger = _Formulas(self.members.larger(first.small, names), free, self.rng)
+        if larger.order_chance >= first.order_chance:
+            return larger
+        alone = {
+            name: _Formulas(self.members.larger(first.small, [name]), free, self.rng)
+            for name in names
+        }
+        kept = [name for name in names if alone[name].order_chance >= first.order_chance]
+        return _Formulas(self.members.larger(first.small, kept), free, self.rng)
+
+
+class _Formulas:
+    """Two graphs on some sizes, with the bounds of their outputs."""
+
+    def __init__(self, small: Small, free: bool, rng: random.Random) -> None:
+        shapes = [sorted(each.output_shapes) for each in (small.left, small.right)]
+        if shapes[0] != shapes[1]:
+            raise Undecided(
+                f"{small.left.name}, {small.right.name}: outputs alike in shape on some sizes only",
+                expected="equal shapes on every size",
+                got=", ".join(f"{name}={size}" for name, size in small.sizes.items()),
+            )
+        self.small, self.free = small, free
+        self.bounds = (FreeBounds if free else Bounds)(rng.getrandbits(64))
+        self.pairs = formulas(small.left, small.right, self.bounds)
+
+    @property
+    def order_chance(self) -> float:
+        return min(order_chance(*pair) for pair in self.pairs)
+
+    def stage(self, error: float) -> _Stage:
+        """Return the tests that these sizes take."""
+        return _Stage(self.small, plan(self.pairs, self.bounds, error), self.free)
+
+
 def _tested(
-    small: Small, planned: Plan, tests: int, rng: random.Random
-) -> tuple[NDArray[np.bool_], int]:
-    """Test which outputs of the two graphs are equal; return that, and the tests made.
+    pair: tuple[KernelGraph, KernelGraph],
+    fields: Callable[[int, random.Random], Field],
+    tests: int,
+    at_a_time: int,
+    rng: random.Random,
+) -> tuple[Equal, int]:
+    """Test which outputs of two graphs are equal; return that, and the tests made.
 
     The first few are made alone: few wrong graphs pass them.
     """
-    outputs = range(len(small.left.outputs))
+    outputs = range(len(pair[0].outputs))
     equal = np.ones((len(outputs), len(outputs)), bool)
     told: dict[tuple[int, int], Any] = dict.fromkeys(itertools.product(outputs, outputs), 0)
     made, least, redrawn = 0, 0, 0
     while least < tests and equal.any(axis=1).all():
         wanted = tests - least if made else FIRST
-        size = min(AT_A_TIME, tests, max(wanted, FIRST if redrawn else 1))
-        primes = planned.primes
-        towers = [draw(primes.lowest, primes.height, rng) for _ in range(size)]
-        field = Field(towers, rng, planned.independence)
-        for (i, j), (same, known) in compared(small.left, small.right, field).items():
+        size = min(at_a_time, tests, max(wanted, FIRST if redrawn else 1))
+        for (i, j), (same, known) in compared(*pair, fields(size, rng)).items():
             equal[i, j] &= bool(same.all())
             told[i, j] = told[i, j] + known.sum(axis=0)
-        before, made = least, made + len(towers)
-        least = min((int(np.min(told[pair])) for pair in told if equal[pair]), default=made)
+        before, made = least, made + size
+        least = min((int(np.min(told[each])) for each in told if equal[each]), default=made)
         redrawn = 0 if least > before else redrawn + 1
         if redrawn == REDRAWS:
             raise Undecided(
-                f"{small.left.name}, {small.right.name}: a division by zero in every test",
+                f"{pair[0].name}, {pair[1].name}: a division by zero in every test",
                 expected="denominators that are not zero everywhere",
             )
     return equal, made
@@ -296,11 +530,6 @@ def _matched(equal: NDArray[np.bool_]) -> list[int | None]:
         free = (int(j) for j in np.flatnonzero(row) if j not in order)
         order.append(next(free, None))
     return order
-
-
-def _paired(order: Sequence[int | None]) -> list[int]:
-    """Return the first of ``_pairings``."""
-    return next(_pairings(order))
 
 
 def _pairings(order: Sequence[int | None]) -> Iterator[list[int]]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mlc_course.mugraph.ir import Array, Number, Shape
-from mlc_course.mugraph.verify.primes import SMALL, Tower
+from mlc_course.mugraph.verify.primes import SMALL, Tower, square_root
 
 Level = Array | None  # trials along the first axis
 FEW = 200  # residues of which Python takes powers faster than NumPy
@@ -106,7 +106,7 @@ class Field:
         self.primes = [self._array(primes) for primes in levels]
         self.roots = [self._array(r) for r in zip(*(t.roots for t in towers), strict=True)]
         self.bad = np.zeros(self.trials, bool)
-        self._symbols: dict[str, Residues] = {}
+        self._square_roots: dict[int, Residues] = {}
         self._functions: dict[tuple[str, int], list[Array]] = {}
 
     def _array(self, numbers: Sequence[int]) -> Array:
@@ -147,13 +147,20 @@ class Field:
 
     def constant(self, number: Number) -> Residues:
         made = self.integer(number.coefficient.numerator) / number.coefficient.denominator
-        for _, size in number.roots:
-            made = made * self.symbol(f"sqrt({size})", 0.0)
+        for prime in number.roots:
+            if prime not in self._square_roots:
+                self._square_roots[prime] = self._square_root(prime)
+            made = made * self._square_roots[prime]
         return made
 
-    def symbol(self, name: str, value: float) -> Residues:
-        """One random residue for each name."""
-        return self._symbols.setdefault(name, self.random(()))
+    def _square_root(self, n: int) -> Residues:
+        """One of the two roots modulo each prime; where n has none, one random residue for all."""
+        found = [
+            [square_root(n, int(prime), self.rng) for prime in primes] for primes in self.primes
+        ]
+        if any(each is None for level in found for each in level):
+            return self.random(())
+        return Residues(self, [self._array([each or 0 for each in level]) for level in found])
 
     def exp(self, x: Residues) -> Residues:
         levels: list[Level] = [None]

@@ -290,15 +290,9 @@ class Bounds:
         n, d = number.coefficient.numerator, number.coefficient.denominator
         value = n * pow(d, -1, PRINT) % PRINT
         made = Bound(value, replace(ONE, coefficients=max(1, abs(n))), d)
-        for _, size in number.roots:
-            made = made * self._symbol(f"sqrt({size})")
+        for prime in number.roots:
+            made = made * self.symbols.setdefault(f"sqrt({prime})", self.variable())
         return self._scalar(made)
-
-    def symbol(self, name: str, value: float) -> BoundTensor:
-        return self._scalar(self._symbol(name))
-
-    def _symbol(self, name: str) -> Bound:
-        return self.symbols.setdefault(name, self.variable())
 
     def _scalar(self, bound: Bound) -> BoundTensor:
         made = np.empty((), object)

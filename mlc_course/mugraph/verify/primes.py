@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
 SMALL = 31  # residues below 2**31 multiply within 64 bits
 MERSENNE = (17, 31, 61, 127, 521)  # 2**n - 1 is prime
+WITNESSES = (2, 7, 61)  # enough below 4,759,123,141 (G. Jaeschke, 1993)
 LISTED = 64  # primes above a large one that are drawn from
 _SIEVE = math.prod(n for n in range(3, 200) if all(n % d for d in range(2, n)))
 
@@ -87,3 +88,63 @@ def draw(
         roots.append(pow(above.roots[place], rng.randrange(1, primes[-1]), p))
         primes.append(p)
     return Tower(tuple(primes), tuple(roots))
+
+
+def draw_anywhere(height: int, rng: random.Random, rooted: Collection[int] = ()) -> Tower:
+    """``height`` primes above one that is drawn too: whoever writes a graph cannot know it.
+
+    With one prime above it, all are below 2**31; without, the one is drawn from large ones. Modulo
+    each of them the numbers in ``rooted`` have square roots.
+    """
+    low, high = (16, 17) if height else (30, SMALL)
+    q = rng.randrange((1 << low) + 1, 1 << high, 2)
+    while not (is_prime(q) and has_square_roots(rooted, q)):
+        q = rng.randrange((1 << low) + 1, 1 << high, 2)
+    primes, roots = [q], [1]
+    for level in range(height):
+        q, root = primes[-1], None
+        while not root:
+            c = 2 * rng.randrange(1, ((1 << SMALL) // q if level == 0 else q) // 2)
+            root = proof(c, q) if has_square_roots(rooted, c * q + 1) else None
+        primes.append(c * q + 1)
+        roots.append(pow(root, rng.randrange(1, q), primes[-1]))
+    return Tower(tuple(primes), tuple(roots))
+
+
+def has_square_roots(numbers: Collection[int], p: int) -> bool:
+    """Tell whether each number is a square modulo the odd prime p (Euler's criterion)."""
+    return all(pow(n, (p - 1) // 2, p) <= 1 for n in numbers)
+
+
+def square_root(n: int, p: int, rng: random.Random) -> int | None:
+    """Return one of the square roots of n modulo the odd prime p, or None (M. Cipolla, 1903)."""
+    if n % p == 0 or not has_square_roots([n], p):
+        return None if n % p else 0
+    a = rng.randrange(p)
+    while has_square_roots([a * a - n], p):
+        a = rng.randrange(p)
+    square, (x, y), (u, v), power = (a * a - n) % p, (1, 0), (a, 1), (p + 1) // 2
+    while power:  # x + y w is (u + v w) ** power in the end, where w * w = square
+        if power & 1:
+            x, y = (x * u + y * v * square) % p, (x * v + y * u) % p
+        u, v, power = (u * u + v * v * square) % p, 2 * u * v % p, power >> 1
+    return x
+
+
+def is_prime(n: int) -> bool:
+    """Tell whether an odd number below 2**32 is prime (Miller's test with known witnesses)."""
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    return n in WITNESSES or not any(_is_witness(each, odd, twos, n) for each in WITNESSES)
+
+
+def _is_witness(a: int, odd: int, twos: int, n: int) -> bool:
+    power = pow(a, odd, n)
+    if power in (1, n - 1):
+        return False
+    for _ in range(twos - 1):
+        power = power * power % n
+        if power == n - 1:
+            return False
+    return True

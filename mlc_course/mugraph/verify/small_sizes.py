@@ -17,17 +17,15 @@ most r; what is equal on ``extent`` >= r is equal on every size.
 
 *What that does not cover*: differences that need more indices along one axis than ``extent``. The
 third elementary symmetric polynomial of the entries of a row, written by their power sums, is 0 on
-every row of two; it takes three. A larger ``extent`` covers more; ``full`` tests the full sizes
-besides.
+every row of two; it takes three. A larger ``extent`` covers more. Nor does it cover numbers: one
+that is added in each of eight steps counts twice on two steps, and ``scale(x, by=1/4096)`` is
+``by=1/d`` at d = 4096 only. That is why ``equivalence`` tests at the given sizes besides.
 
 *Sizes as numbers.* A mean divides by an extent, ``1/d`` names one, a sum over a repeated value is a
 multiple by one; each follows the small sizes. So that 1/d is not taken for 1/4, or for 1/n where d
 and n happen to be alike, graphs that are equal are tested on a second member too, in which the
 sizes that a constant names, or all if a mean is taken, are others and no two the same (but for
-sizes along which maxima are taken: they would cost too many tests). Then float64 has a look at a
-third, in which every size is another and every loop has one step more, and what it finds is
-tested. A size written as a number,
-``scale(x, by=1/4096)``, stays what it is, so that it is different from ``1/d``.
+sizes along which maxima are taken: they would cost too many tests).
 """
 
 from __future__ import annotations
@@ -90,19 +88,6 @@ class Family:
         }
         return [name for name in self.free if name in found]
 
-    @property
-    def sizes_as_numbers(self) -> list[str]:
-        """Constants without a name in which an extent of the graph, no small one, is a number."""
-        found = []
-        for graph in self.graphs:
-            extents = {extent for shape in _all_shapes(graph) for extent in shape}
-            extents |= {n for _, block in graph.blocks for _, n in (*block.grid, *block.loops)}
-            for each in _constants(graph.equations):
-                numbers = {each.coefficient.numerator, each.coefficient.denominator}
-                if not each.powers and max(numbers & extents, default=0) > self.extent:
-                    found.append(str(each))
-        return found
-
     def smallest(self) -> Small:
         """Return the member with the least sizes that keep every axis an axis.
 
@@ -156,17 +141,6 @@ class Family:
             rest = {size for each, size in small.chosen.items() if each != name}
             small = self._resized_at(small, name, [n for n in range(least, most) if n not in rest])
         return small
-
-    def largest(self, small: Small, names: Sequence[Name]) -> Small:
-        """Return a member with one more step of every axis and loop, if that fits, or larger sizes.
-
-        Every size of it is another; of ``small`` those stay that are among ``names``.
-        """
-        more = replace(self, extent=self.extent + 1)
-        try:
-            return more.larger(more.smallest(), more.free)
-        except Undecided:
-            return self.larger(small, [name for name in self.free if name not in names])
 
     def _resized_at(self, small: Small, name: Name, candidates: Iterable[int]) -> Small:
         """Return the member with the first of these sizes that fits; unchanged, if none does."""

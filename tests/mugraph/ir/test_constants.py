@@ -24,9 +24,9 @@ SIZES = {"d": 64, "b": 2, "16": 8}
         ("3*d/4/b", "3*d/4/b", Number(Fraction(24))),
         ("d*d", "d*d", Number(Fraction(4096))),
         ("d/d", "1", Number(Fraction(1))),
-        ("1/sqrt(d)", "1/sqrt(d)", Number(Fraction(1, 64), (("d", 64),))),
+        ("1/sqrt(d)", "1/sqrt(d)", Number(Fraction(1, 8))),
         ("sqrt(d)*sqrt(d)", "d", Number(Fraction(64))),
-        ("sqrt(b)/d", "sqrt(b)/d", Number(Fraction(1, 64), (("b", 2),))),
+        ("sqrt(b)/d", "sqrt(b)/d", Number(Fraction(1, 64), (2,))),
         (" - 1 / d ", "-1/d", Number(Fraction(-1, 64))),
     ],
 )

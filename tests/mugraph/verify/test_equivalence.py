@@ -13,7 +13,7 @@ from mlc_course.errors import GraphError, Undecided, UsageError
 from mlc_course.mugraph.ir import KernelGraph, parse, run
 from mlc_course.mugraph.mutants import differ
 from mlc_course.mugraph.programs import PROGRAM_OF, published, workload
-from mlc_course.mugraph.verify.equivalence import Verdict, verify
+from mlc_course.mugraph.verify.equivalence import Verdict, screen, verify
 
 pytestmark = pytest.mark.slow
 
@@ -168,8 +168,9 @@ def test_an_output_twice_is_not_two_outputs() -> None:
 
 
 def test_the_error_is_that_of_all_pairs_of_outputs() -> None:
-    left = graph("a = exp(X); b = exp(Y)", returns="a, b")
-    verdict = verify(left, left, seed=1)
+    left = graph("s = add(X, Y); a = exp(s); b = exp(Y)", returns="a, b")
+    right = graph("x = exp(X); b = exp(Y); a = mul(x, b)", returns="a, b")
+    verdict = verify(left, right, seed=1)
     assert verdict.plan is not None
     assert verdict.error_bound >= 4 * verdict.plan.error_bound
 
@@ -296,7 +297,6 @@ def test_zero_everywhere_below_the_line_is_undecided() -> None:
          "m = mul(X, Y); s = square(m); F = sqrt(s)"),
         ("F = relu(X)", "n = neg(X); r = relu(n); F = add(X, r)"),
         ("e = exp(X); F = log(e)", "F = scale(X, by=1)"),
-        ("a = scale(X, by=1/sqrt(d)); F = scale(a, by=1/sqrt(d))", "F = scale(X, by=1/d)"),
     ],
 )  # fmt: skip
 def test_equal_by_a_law_that_it_does_not_know_is_undecided(left: str, right: str) -> None:
@@ -315,14 +315,16 @@ def test_rounding_is_no_counterexample() -> None:
         verify(swallowed, plain, seed=1)
 
 
-def test_too_many_tests_do_not_keep_a_difference_from_being_shown() -> None:
+def test_many_maxima_are_no_trouble_and_too_many_orders_are_undecided() -> None:
     eight = [f"X{i}" for i in range(9)]
     inputs = ", ".join([f"{eight[0]}[n=4]", *(f"{name}[n]" for name in eight[1:])])
     clamps = "; ".join(f"c{i} = clamp({name}, low=-1, high=1)" for i, name in enumerate(eight))
     sums = "; ".join(f"s{i + 1} = add(s{i}, c{i + 1})" for i in range(8))
     left = graph(f"{clamps}; s0 = scale(c0, by=1); {sums}", inputs, "s8")
+    assert verify(left, left, seed=1).equal
+    twice = graph(f"{clamps}; s0 = maximum(c0, c0); {sums}", inputs, "s8")  # max(c, c) = c
     with pytest.raises(Undecided, match="too many values are compared"):
-        verify(left, left, seed=1)
+        verify(left, twice, seed=1)
     right = graph(f"{clamps}; s0 = scale(c0, by=2); {sums}", inputs, "s8")
     assert_shown(verify(left, right, seed=1))
 
@@ -402,39 +404,22 @@ def test_the_polynomials_are_what_they_say() -> None:
         assert run(polynomial, {"X": row})[0][0, 0] == pytest.approx(product[order])
 
 
-def test_what_takes_many_indices_of_one_axis_is_missed_on_few() -> None:
-    """The known limit: the fifth symmetric polynomial is 0 on every row of four."""
-    assert verify(FIFTH, NOUGHT, seed=1).equal
-    assert_shown(verify(FIFTH, NOUGHT, seed=1, extent=5))
-    assert not verify(FIFTH, NOUGHT, seed=1, full=True).equal
-
-
-def test_a_larger_extent_covers_more() -> None:
-    """Two elements of an axis hide the third polynomial; the sizes tested after them do not."""
-    shown = verify(THIRD, NOUGHT, seed=1)
-    assert_shown(shown)
-    assert shown.sizes[0] == {"d": 2} and len(shown.sizes) > 1
-    at_once = verify(THIRD, NOUGHT, seed=1, extent=3)
-    assert_shown(at_once)
-    assert at_once.sizes == ({"d": 3},)
-
-
-def test_full_tests_the_full_sizes_besides() -> None:
-    left, right = published("lora_looped"), workload("lora")
-    few = {"b": 4, "d": 8, "n": 64, "r": 4}
-    verdict = verify(left.resized(few), right.resized(few), seed=1, full=True)
-    assert verdict.equal and dict(verdict.sizes[-1]) == few
-    assert len(verdict.sizes) == len(verify(left, right, seed=1).sizes) + 1
+@pytest.mark.parametrize("polynomial", [THIRD, FIFTH])
+def test_what_takes_many_indices_of_one_axis_shows_at_the_given_sizes(
+    polynomial: KernelGraph,
+) -> None:
+    """On rows of two both are 0, and the fifth on rows of three."""
+    assert screen(polynomial, NOUGHT, seed=1) == (polynomial is FIFTH)
+    assert_shown(verify(polynomial, NOUGHT, seed=1))
 
 
 def test_a_size_as_a_number_is_no_difference() -> None:
-    """1/64 follows no size: different on others, alike on those given."""
     left, right = graph("F = scale(X, by=1/64)"), graph("F = scale(X, by=1/d)")
-    with pytest.raises(Undecided, match="1/64"):
-        verify(left, right, seed=1)
+    verdict = verify(left, right, seed=1)
+    assert verdict.equal and not verdict.sizes and verdict.batch == ("b",)
+    assert not screen(left, right, seed=1)
 
 
-def test_what_cannot_be_made_small_says_so() -> None:
+def test_what_cannot_be_made_small_is_tested_as_it_is() -> None:
     left = graph("t = reshape(X, shape=[512, 512]); F = exp(t)", "X[b=512, d=512]")
-    with pytest.raises(Undecided, match="cannot be made small"):
-        verify(left, left, seed=1)
+    assert verify(left, left, seed=1).equal

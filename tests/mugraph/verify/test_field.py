@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mlc_course.mugraph.ir import Number
 from mlc_course.mugraph.verify.field import Field, Residues
-from mlc_course.mugraph.verify.primes import Tower, draw
+from mlc_course.mugraph.verify.primes import Tower, draw, draw_anywhere
 
 BITS_AND_HEIGHTS = [(17, 0), (17, 1), (31, 0), (17, 2), (61, 1)]
 SEEDS = st.integers(0, 2**32)
@@ -205,9 +205,15 @@ def test_random_functions_are_functions_and_independent_where_arguments_differ()
     assert not np.array_equal(values[0], m.function("log", m.integer(1)).top)
 
 
-def test_nothing_relates_an_irrational_constant_to_another() -> None:
-    m = a_field(31, 0)
-    one, same = (m.constant(Number(Fraction(1), (("d", 4),))) for _ in range(2))
-    assert equal(one, same)
-    assert not equal(one, m.constant(Number(Fraction(1), (("n", 9),))))
-    assert not equal(one * one, m.integer(4))
+def test_the_square_root_of_a_number_is_one_where_it_has_any() -> None:
+    rng = random.Random(3)
+    m = Field([draw_anywhere(1, rng, (2, 3)) for _ in range(20)], rng, 1)
+    two, three, six = (m.constant(Number(Fraction(1), roots)) for roots in ((2,), (3,), (2, 3)))
+    assert equal(two * two, m.integer(2)) and equal(two * three, six)
+    assert not equal(two, three) and not equal(two * two, m.integer(3))
+
+
+def test_a_number_without_a_square_root_modulo_the_primes_has_a_random_one() -> None:
+    m = a_field(31, 0)  # 3 is no square modulo a Mersenne prime
+    one, same = (m.constant(Number(Fraction(1), (3,))) for _ in range(2))
+    assert equal(one, same) and not equal(one * one, m.integer(3))

@@ -4,7 +4,17 @@ import random
 
 import pytest
 
-from mlc_course.mugraph.verify.primes import MERSENNE, Successors, draw, proof, successors
+from mlc_course.mugraph.verify import primes
+from mlc_course.mugraph.verify.primes import (
+    MERSENNE,
+    Successors,
+    draw,
+    draw_anywhere,
+    has_square_roots,
+    proof,
+    square_root,
+    successors,
+)
 
 WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
@@ -84,3 +94,35 @@ def test_draws_reach_every_listed_prime() -> None:
     counts = [sum(tower.primes[1] == p for tower in drawn) for p in few.primes]
     assert all(150 < count < 250 for count in counts)
     assert len({(tower.primes, tower.roots) for tower in drawn}) == 6  # two roots of each
+
+
+def test_the_fast_test_of_primes_agrees_with_the_independent_one() -> None:
+    rng = random.Random(1)
+    drawn = [rng.randrange(2**16 + 1, 2**31, 2) for _ in range(3000)]
+    pseudoprimes = [2047, 1_373_653, 25_326_001, 3_215_031_751]  # for 2; 2, 3; 2, 3, 5; .., 7
+    for n in (*range(3, 2000, 2), *drawn, *pseudoprimes):
+        assert primes.is_prime(n) == is_prime(n), n
+
+
+@pytest.mark.parametrize("height", [0, 1, 2])
+@pytest.mark.parametrize("rooted", [(), (2,), (2, 3, 5)])
+def test_a_tower_drawn_anywhere_is_one(height: int, rooted: tuple[int, ...]) -> None:
+    rng = random.Random(height)
+    towers = [draw_anywhere(height, rng, rooted) for _ in range(20)]
+    assert len({tower.primes for tower in towers}) == 20
+    for tower in towers:
+        assert all(map(is_prime, tower.primes)) and len(tower.primes) == height + 1
+        assert all(has_square_roots(rooted, p) for p in tower.primes)
+        assert height != 1 or max(tower.primes) < 2**31
+        for q, p, w in zip(tower.primes, tower.primes[1:], tower.roots[1:], strict=False):
+            assert pow(w, q, p) == 1 != w
+
+
+@pytest.mark.parametrize("p", [3, 7, 17, 101, 2**17 - 1, 2**31 - 1])
+def test_square_roots_are_those_that_squares_have(p: int) -> None:
+    rng, squares = random.Random(p), {x * x % p for x in range(min(p, 2000))}
+    for n in range(min(p, 100)):
+        root = square_root(n, p, rng)
+        assert root is None if p < 2000 and n not in squares else True
+        assert root is None or root * root % p == n
+    assert square_root(p, p, rng) == 0

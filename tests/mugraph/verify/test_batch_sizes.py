@@ -1,0 +1,179 @@
+"""One index stands for all of a batch size: which sizes are accepted as that, and which are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_graphs import graphs
+
+from mlc_course.mugraph.ir import KernelGraph, parse, run
+from mlc_course.mugraph.programs import PROGRAM_OF, published, workload
+from mlc_course.mugraph.verify.batch_sizes import batch, core
+from mlc_course.mugraph.verify.small_sizes import family
+
+INPUTS = "X[b=16, d=64], Y[b, d], W[d, n=32], G[1, d], Z[c=16, d]"
+
+
+def graph(body: str, returns: str = "F") -> KernelGraph:
+    lines = [line for part in body.split("; ") for line in part.split("\n")]
+    text = "\n".join(f"  {line}" for line in lines)
+    return parse(f"f({INPUTS}):\n{text}\n  return {returns}")
+
+
+BATCH = {
+    "elementwise": ("F = add(X, Y)", "b"),
+    "beside one row": ("F = mul(X, G)", "b"),
+    "rows of a product": ("F = matmul(X, W)", "b"),
+    "columns of a product": ("F = matmul(X, W)", "n"),
+    "a sum along another axis": ("F = sum(X, axis=1)", "b"),
+    "a transpose": ("t = transpose(X, axes=[1, 0]); s = sum(t, axis=0); F = exp(s)", "b"),
+    "a reshape that keeps it": ("F = reshape(X, shape=[b, 8, d/8])", "b"),
+    "not in the output": ("F = matmul(Y, W)", "c"),
+    "tiles of a grid": (
+        "block grid(x=4) loop(k=8):\n  x = load(X, imap={x: 0}, fmap={k: 1})\n"
+        "  a = accumulate(x)\n  F = store(a, omap={x: 0})",
+        "b",
+    ),
+    "tiles of one row": (
+        "block grid(x=16):\n  x = load(X, imap={x: 0})\n  g = load(G)\n  m = mul(x, g)\n"
+        "  F = store(m, omap={x: 0})",
+        "b",
+    ),
+    "tiles of a loop, side by side": (
+        "block grid(x=1) loop(k=4):\n  x = load(X, fmap={k: 0})\n  e = exp(x)\n"
+        "  a = accumulate(e, fmap={k: 0})\n  F = store(a)",
+        "b",
+    ),
+}
+NOT_BATCH = {
+    "a sum": ("F = sum(X, axis=0)", "b"),
+    "a softmax": ("F = softmax(X, axis=0)", "b"),
+    "a product that sums over it": ("F = matmul(X, W)", "d"),
+    "another tensor along it": ("F = add(X, Z)", "b"),
+    "named in a constant": ("F = scale(X, by=1/b)", "b"),
+    "under a root in a constant": ("F = scale(X, by=1/sqrt(b))", "b"),
+    "named by a repetition": ("s = repeat(X, axis=1, times=b); F = sum(s, axis=1)", "b"),
+    "named by a fold": ("s = repeat(X, axis=1, times=b); F = fold(s, axis=1, to=b)", "b"),
+    "reshaped into another": ("F = reshape(X, shape=[b*d])", "b"),
+    "reshaped across": ("F = reshape(X, shape=[d, b])", "b"),
+    "cut and joined": (
+        "a = split(X, axis=0, parts=2, part=0); c = split(X, axis=0, parts=2, part=1); "
+        "F = concat(c, a, axis=0)",
+        "b",
+    ),
+    "half of it": ("F = split(X, axis=0, parts=2, part=1)", "b"),
+    "rows and columns at once": ("t = transpose(X, axes=[1, 0]); F = matmul(Y, t)", "b"),
+    "blocks in another place of the output": (
+        "block grid(x=4):\n  x = load(X, imap={x: 0})\n  t = transpose(x, axes=[1, 0])\n"
+        "  F = store(t, omap={x: 0})",
+        "b",
+    ),
+    "a grid axis that cuts another tensor too": (
+        "block grid(x=4):\n  x = load(X, imap={x: 0})\n  g = load(G, imap={x: 1})\n"
+        "  s = sum(g, axis=1)\n  m = mul(x, s)\n  F = store(m, omap={x: 0})",
+        "b",
+    ),
+    "blocks that load it whole": (
+        "block grid(x=4):\n  x = load(X)\n  F = store(x, omap={x: 0})",
+        "b",
+    ),
+    "a loop that adds it up": (
+        "block grid(x=1) loop(k=4):\n  x = load(X, fmap={k: 0})\n  a = accumulate(x)\n"
+        "  F = store(a)",
+        "b",
+    ),
+    "something added once for each of its tiles": (
+        "block grid(x=1) loop(k=4):\n  x = load(X, fmap={k: 0})\n  g = load(G)\n"
+        "  a = accumulate(x, fmap={k: 0})\n  c = accumulate(g)\n  m = mul(a, c)\n  F = store(m)",
+        "b",
+    ),
+    "laid side by side as often as a loop runs": (
+        "block grid(x=1) loop(k=2):\n  x = load(X)\n  a = accumulate(x, fmap={k: 0})\n"
+        "  F = store(a)",
+        "b",
+    ),
+    "a running maximum": (
+        "block grid(x=1) loop(k=4):\n  x = load(X, fmap={k: 0})\n  r = running_max(x)\n"
+        "  a = accumulate(r, fmap={k: 0})\n  F = store(a)",
+        "b",
+    ),
+    "grid axes in another order": (
+        "block grid(x=2, y=4):\n  x = load(X, imap={x: 0, y: 0})\n"
+        "  F = store(x, omap={x: 1, y: 0})",
+        "b",
+    ),
+    "its square": ("p = matmul(X, W); t = transpose(Y, axes=[1, 0]); F = matmul(X, t)", "b"),
+}
+
+
+@pytest.mark.parametrize("case", BATCH)
+def test_one_index_stands_for_all_of(case: str) -> None:
+    body, size = BATCH[case]
+    assert batch(graph(body), frozenset({size}))
+
+
+@pytest.mark.parametrize("case", NOT_BATCH)
+def test_one_index_does_not_stand_for_all_of(case: str) -> None:
+    body, size = NOT_BATCH[case]
+    assert batch(graph(body), frozenset({size})) is None
+
+
+def test_outputs_that_have_the_size_in_different_places_are_not_compared_on_one_index() -> None:
+    left = parse("f(X[b=16, d=16]):\n  F = exp(X)\n  return F")
+    right = parse("f(X[b=16, d=16]):\n  E = exp(X)\n  F = transpose(E, axes=[1, 0])\n  return F")
+    members = family(left, right)
+    assert core(left, right, members.classes).batch == ()
+    assert core(left, left, members.classes).batch == ("b", "d")
+
+
+@pytest.mark.parametrize("name", PROGRAM_OF)
+def test_batch_sizes_of_published_graphs_are_one_in_both(name: str) -> None:
+    left, right = published(name), workload(PROGRAM_OF[name])
+    found = core(left, right, family(left, right).classes)
+    assert found.batch
+    for each in (found.left, found.right):
+        assert all(each.size_of[size] == 1 for size in found.batch)
+        kept = {size: n for size, n in left.sizes if size not in found.batch}
+        assert {size: each.size_of[size] for size in kept} == kept
+
+
+def assert_one_index_stands_for_all(whole: KernelGraph, seed: int) -> None:
+    """The oracle: run the graph, and at each index of each batch size the graph of one index."""
+    found = core(whole, whole, family(whole, whole).classes)
+    rng = np.random.default_rng(seed)
+    inputs = {name: rng.uniform(0.5, 2, size=s) for name, s in whole.input_shapes.items()}
+    outputs = run(whole, inputs)
+    index = {size: int(rng.integers(whole.size_of[size])) for size in found.batch}
+    one = {
+        each.name: inputs[each.name][
+            tuple(slice(index[d], index[d] + 1) if d in index else slice(None) for d in each.dims)
+        ]
+        for each in whole.inputs
+    }
+    labels = {size: batch(whole, frozenset({size})) for size in index}
+    for number, (got, of) in enumerate(zip(run(found.left, one), outputs, strict=True)):
+        place = [slice(None)] * of.ndim
+        for size, found_batch in labels.items():
+            label = found_batch.outputs[number] if found_batch else None
+            if label:
+                place[label.axis] = slice(index[size], index[size] + 1)
+        wanted = of[tuple(place)]
+        finite = np.isfinite(wanted)
+        assert np.allclose(got[finite], wanted[finite], rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", BATCH)
+def test_the_graph_of_one_index_computes_that_index(case: str) -> None:
+    for seed in range(5):
+        assert_one_index_stands_for_all(graph(BATCH[case][0]), seed)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.integers(0, 2**16))
+def test_the_graph_of_one_index_of_random_graphs_computes_that_index(
+    drawn: KernelGraph, seed: int
+) -> None:
+    assert_one_index_stands_for_all(drawn, seed)
