@@ -9,7 +9,7 @@ from mlc_course.mugraph.ir import ops
 from mlc_course.mugraph.ir.arithmetic import FLOAT16, FLOAT32, FLOAT64, Array, Floats, Shape
 from mlc_course.mugraph.ir.builder import BlockBuilder, Builder, Value
 from mlc_course.mugraph.ir.check import AFTER, ALWAYS, GRID_AXES, LOOP, offsets, resolved
-from mlc_course.mugraph.ir.constants import Constant, Number
+from mlc_course.mugraph.ir.constants import Constant, Number, root
 from mlc_course.mugraph.ir.graph import KernelGraph
 from mlc_course.mugraph.ir.interpreter import Access, Index, evaluate, indices, run
 from mlc_course.mugraph.ir.json_form import from_json, to_json
@@ -69,6 +69,7 @@ __all__ = [
     "read_mirage",
     "reduced",
     "resolved",
+    "root",
     "run",
     "thread_graph",
     "thread_lines",

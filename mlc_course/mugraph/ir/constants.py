@@ -12,6 +12,7 @@ from functools import lru_cache
 from mlc_course.errors import GraphError
 
 HALF = Fraction(1, 2)
+LONGEST = 300  # digits; float64 holds numbers from 1e-307 to 1.7e308
 _FACTOR = re.compile(r"\s*(?:sqrt\((\w+)\)|([A-Za-z_]\w*)|([\d.]+(?:e[-+]?\d+)?))\s*")
 
 
@@ -26,7 +27,10 @@ class Number:
     roots: tuple[int, ...] = ()
 
     def __float__(self) -> float:
-        return float(self.coefficient) * math.sqrt(math.prod(self.roots))
+        try:
+            return float(self.coefficient) * math.sqrt(math.prod(self.roots))
+        except OverflowError:
+            return math.copysign(math.inf, self.coefficient)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -122,6 +126,13 @@ def constant(value: Constant | str | float | Fraction) -> Constant:
 
 
 def _power(digits: str, side: int, value: str) -> Fraction:
+    exponent = digits.partition("e")[2] or "0"
+    if len(digits) > LONGEST or abs(int(exponent)) > LONGEST:
+        raise GraphError(
+            "a number that float64 cannot hold",
+            expected=f"at most {LONGEST} digits, an exponent of at most {LONGEST}",
+            got=value if len(value) < 40 else f"{value[:30]}...",
+        )
     try:
         return Fraction(digits) ** side
     except (ValueError, ZeroDivisionError):

@@ -163,7 +163,7 @@ class Labels:
 
     def take(self, x: Labelled, place: tuple[slice, ...]) -> Labelled:
         spans = [range(n)[cut] for n, cut in zip(x.shape, place, strict=True)]
-        if x.label and len(spans[x.label.axis]) != x.shape[x.label.axis]:
+        if x.label and spans[x.label.axis] != range(x.shape[x.label.axis]):
             raise OTHER
         return Labelled(tuple(map(len, spans)), x.label)
 
@@ -172,6 +172,40 @@ class Labels:
 
 
 LABELS = Labels()
+
+
+class Element:
+    """A number, and no tensor: it has no shape."""
+
+    def _with(self, other: Any) -> Element:
+        return self
+
+    __add__ = __sub__ = __mul__ = __truediv__ = _with
+    __radd__ = __rmul__ = __rsub__ = __rtruediv__ = _with
+
+    def __neg__(self) -> Element:
+        return self
+
+
+class Elements:
+    """The arithmetic of an elementwise operator."""
+
+    def constant(self, number: Number) -> Element:
+        return Element()
+
+    def exp(self, x: Element) -> Element:
+        return x
+
+    def function(self, name: str, x: Element) -> Element:
+        return x
+
+    def maximum(self, x: Element, y: Element) -> Element:
+        return Element()
+
+    minimum = maximum
+
+
+ELEMENTS = Elements()
 
 
 @dataclass(frozen=True)
@@ -223,13 +257,26 @@ class _Walk:
                 values.append(self._value(inner, [values[n] for n in inner.operands]))
             return values[-1]
         assert isinstance(op, Op)
-        if any(each.label for each in operands) and not (op in BUILT_IN or op.elementwise):
-            raise OTHER  # its formula may look at the extents of its operands
+        if op not in BUILT_IN:
+            return self._of_a_user(equation, op, operands)
         if op.carried:
             first = op.meaning(LABELS, None, *operands)
             value: Labelled = op.result(op.meaning(LABELS, first, *operands))
         else:
             value = op.meaning(LABELS, *operands, **resolved(equation, self.graph.size_of))
+        self._check_sizes(equation, op, value.label)
+        return value
+
+    def _of_a_user(self, equation: Equation, op: Op, operands: Sequence[Labelled]) -> Labelled:
+        """Return the label of an operator of one's own, whose formula has nothing but numbers."""
+        try:
+            attributes = resolved(equation, self.graph.size_of)
+            made = op.meaning(ELEMENTS, *(Element() for _ in operands), **attributes)
+        except Exception:  # it looks at a shape, or does more than an element can
+            raise OTHER from None
+        if op.carried or not isinstance(made, Element):
+            raise OTHER
+        value = _aligned(operands)
         self._check_sizes(equation, op, value.label)
         return value
 

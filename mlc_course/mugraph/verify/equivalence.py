@@ -33,16 +33,13 @@ from numpy.typing import NDArray
 from mlc_course.errors import GraphError, Undecided, UsageError
 from mlc_course.mugraph.ir import Array, KernelGraph, evaluate
 from mlc_course.mugraph.verify.batch_sizes import Core, core
-from mlc_course.mugraph.verify.counterexample import (
-    Counterexample,
-    Undefined,
-    counterexample,
-    undefined,
-)
+from mlc_course.mugraph.verify.counterexample import Counterexample, counterexample
+from mlc_course.mugraph.verify.domains import Undefined, undefined
 from mlc_course.mugraph.verify.false_accept_bound import Plan, order_chance, plan
 from mlc_course.mugraph.verify.field import Field, Residues
 from mlc_course.mugraph.verify.formula_bounds import Bound, Bounds
 from mlc_course.mugraph.verify.free_maxima import FreeMaxima
+from mlc_course.mugraph.verify.laws import Laws
 from mlc_course.mugraph.verify.primes import draw, draw_anywhere
 from mlc_course.mugraph.verify.small_sizes import Family, Name, Small, family
 from mlc_course.mugraph.verify.uninterpreted import MOST, Growths, Uninterpreted
@@ -51,8 +48,12 @@ FIRST = 4  # tests that most wrong graphs do not survive
 AT_A_TIME = 1024
 MATCHINGS = 24  # of outputs that are not equal, of which each has to show a difference
 REDRAWS = 40  # batches without one test in which nothing is divided by zero
+FEW_ROUNDS = 8  # of functions that obey laws
+TERMS = 4  # arrays for each number, when it is known how it was made
 ROUNDS = 64  # of uninterpreted functions, at most
 AT_GIVEN = 4  # tests by the laws of exp at the given sizes
+MOST_ROOTS = 6  # of primes: one prime in 2**6 has them all
+LOOKS = 3  # of float64 at graphs that are equal on small sizes
 EXACT = 512  # entries of the inputs: of so few, formulas are bounded at the given sizes
 NUMBERS = 1 << 27  # that are held at once
 LONG_NUMBERS = 1 << 17  # those of more than 31 bits
@@ -245,39 +246,38 @@ class _Question:
         self.outputs = len(given.left.outputs)
         self.growths = Growths()
         ours, theirs = _both(*self.pair, self.growths)
-        pairs = itertools.product(ours, theirs)
-        self.apart = [a.apart(b) for a, b in pairs if a.shape == b.shape]
+        shapes = [graph.output_shapes for graph in members.graphs]
+        self.alike = np.array([[a == b for b in shapes[1]] for a in shapes[0]])
+        self.apart = [ours[i].apart(theirs[j]) for i, j in np.argwhere(self.alike)]
         self.laws = sorted(self.growths.functions)
-        self.numbers = sum(math.prod(shape) for graph in self.pair for shape in graph.shapes)
+        self.equal = self.alike  # as far as is known
+        self.free_at_given = self.has_maxima  # until a test at the given sizes refuses that
+        self.numbers = _numbers(*self.pair)
 
     def verdict(self) -> Verdict:
-        found = self.uninterpreted()
-        if found is None:
-            equal, tests = self._by_laws()
-            if None in _matched(equal):
-                return self._different(equal)
-            found = self._bounded_at_given() or self._bounded(equal, tests)
+        found = self.uninterpreted() or self._lawful() or self._by_laws_of_exp()
+        if found.sizes:
+            shown = counterexample(*self.pair, found.outputs, draws=LOOKS)
+            if shown:
+                return replace(found, equal=False, error_bound=0.0, counterexample=shown)
         if found.equal:
             domain = undefined(*self.pair, found.outputs, seed=self.rng.getrandbits(32))
             return replace(found, domain=domain)
         return found
 
-    def _alike(self) -> Equal:
-        return np.ones((self.outputs, self.outputs), bool)
-
     # At the given sizes.
 
     def uninterpreted(self) -> Verdict | None:
         """Test with uninterpreted functions; None where these do not tell."""
-        planned = self._rounds()
+        planned = self._rounds() if len(self.growths.roots) <= MOST_ROOTS else None
         if planned is None:
             return None
         primes, rounds, miss = planned
-        equal, made, redrawn = self._alike(), 0, 0
+        equal, made, redrawn = self.alike.copy(), 0, 0
         while made < rounds:
             field = Uninterpreted(primes, self.rng, self.growths.roots)
             found = compared(*self.pair, field)
-            if not all(known.all() for same, known in found.values() if known.shape[1:] != (0,)):
+            if not all(known.all() for place, (_, known) in found.items() if self.alike[place]):
                 redrawn += 1
                 if redrawn == REDRAWS:
                     return None
@@ -292,6 +292,43 @@ class _Question:
         tests = primes * rounds
         return Verdict(True, bound, tests, None, order, (), None, tests, self.given.batch)
 
+    def _lawful(self) -> Verdict | None:
+        """Test with functions that obey some laws; None where these do not tell."""
+        if not self.has_functions or len(self.growths.roots) > MOST_ROOTS:
+            return None
+        share = self.error / self.outputs**2
+        for primes in range(2, MOST + 1):
+            if TERMS * primes * self.numbers > NUMBERS:
+                return None
+            equal, miss = self._lawful_round(primes)
+            if None in _matched(equal):
+                return None
+            rounds = max(1, math.ceil(math.log(share) / math.log(miss))) if 0 < miss < 1 else 1
+            if miss >= 1 or rounds > FEW_ROUNDS:
+                continue
+            for _ in range(rounds - 1):
+                equal &= self._lawful_round(primes)[0]
+            order = tuple(each for each in _matched(equal) if each is not None)
+            if len(order) < self.outputs:
+                return None
+            bound, tests = self.outputs**2 * miss**rounds, primes * rounds
+            return Verdict(True, bound, tests, None, order, (), None, tests, self.given.batch)
+        return None
+
+    def _lawful_round(self, primes: int) -> tuple[Equal, float]:
+        """Make one round that says something; return what is equal, and how likely it misses."""
+        for _ in range(REDRAWS):
+            laws = Laws(Uninterpreted(primes, self.rng, self.growths.roots), Growths())
+            ours, theirs = _both(*self.pair, laws)
+            equal, told = self.alike.copy(), True
+            for i, j in np.argwhere(self.alike):
+                same, known = _equal(ours[i].value, theirs[j].value, primes)
+                equal[i, j], told = bool(same.all()), told and bool(known.all())
+            if told:
+                apart = [ours[i].growth.apart(theirs[j].growth) for i, j in np.argwhere(self.alike)]
+                return equal, laws.growths.missed(primes, apart)
+        return ~self.alike, 1.0
+
     def _rounds(self) -> tuple[int, int, float] | None:
         """Return primes a round, rounds and how likely one misses, with the least work."""
         share, best = self.error / self.outputs**2, None
@@ -304,9 +341,22 @@ class _Question:
                 best = primes, rounds, miss
         return best
 
+    def _by_laws_of_exp(self) -> Verdict:
+        equal, tests = self._by_laws()
+        if None in _matched(equal):
+            return self._different()
+        found = self._bounded_at_given() or self._bounded(equal, tests)
+        return found if found.equal else self._different()
+
     def _by_laws(self) -> tuple[Equal, int]:
         """Make a few tests that know the laws of exp; return which outputs agree in all of them."""
-        height = self.growths.height
+        height, rooted = self.growths.height, self.growths.roots
+        if len(rooted) > MOST_ROOTS:
+            raise Undecided(
+                f"{self.names}: square roots of too many numbers",
+                expected=f"sizes under a root with at most {MOST_ROOTS} primes to odd powers",
+                got=", ".join(map(str, sorted(rooted))),
+            )
         limit = NUMBERS if height <= 1 else LONG_NUMBERS
         at_a_time = min(AT_GIVEN, limit // self.numbers)
         if at_a_time == 0:
@@ -320,26 +370,25 @@ class _Question:
         for kind in (FreeField, Field) if self.has_maxima else (Field,):
 
             def fields(size: int, rng: random.Random, kind: type[Field] = kind) -> Field:
-                towers = [draw_anywhere(height, rng, self.growths.roots) for _ in range(size)]
+                towers = [draw_anywhere(height, rng, rooted) for _ in range(size)]
                 return kind(towers, rng, min(calls, INDEPENDENT))
 
-            equal, made = _tested(self.pair, fields, AT_GIVEN, at_a_time, self.rng)
+            equal, made = _tested(self.pair, fields, AT_GIVEN, at_a_time, self.alike, self.rng)
             if None not in _matched(equal):
                 break
+        self.free_at_given = self.has_maxima and kind is FreeField
+        self.equal = equal
         return equal, made
 
-    def _different(self, equal: Equal) -> Verdict:
+    def _different(self) -> Verdict:
         """Show the difference of two graphs that differ as formulas at the given sizes.
 
         Raises ``Undecided`` where no input shows it and they may be equal by another law.
         """
-        order, (left, right), found = _matched(equal), self.pair, None
+        order, (left, right), found = _matched(self.equal), self.pair, None
         seed = self.rng.getrandbits(32)
-        ours, theirs = left.output_shapes, right.output_shapes
         fitting = (
-            each
-            for each in _pairings(order)
-            if all(ours[i] == theirs[j] for i, j in enumerate(each))
+            each for each in _pairings(order) if all(self.alike[i, j] for i, j in enumerate(each))
         )
         for pairs in itertools.islice(fitting, MATCHINGS):  # different in every one of them
             found = counterexample(left, right, pairs, seed=seed)
@@ -360,11 +409,11 @@ class _Question:
         if inputs > EXACT:
             return None
         given = Small(*self.pair, self.given.left.size_of, {})
-        for free in (True, False) if self.has_maxima else (False,):
+        for free in (True, False) if self.free_at_given else (False,):
             try:
                 stage = _Formulas(given, free, self.rng).stage(self.error / self.outputs**2)
                 equal, made = _tested(
-                    self.pair, stage.fields, stage.plan.tests, AT_A_TIME, self.rng
+                    self.pair, stage.fields, stage.plan.tests, AT_A_TIME, self.alike, self.rng
                 )
             except Undecided:
                 continue
@@ -374,8 +423,9 @@ class _Question:
                 matched = tuple(each for each in order if each is not None)
                 batch = self.given.batch
                 return Verdict(True, bound, made, None, matched, (), stage.plan, made, batch)
-            if not free:
-                return self._different(equal)
+            if not free and not self.growths.roots:  # which these primes may not have
+                self.equal = equal
+                return Verdict(False, 0.0, made, None, (), (), None, made)
         return None
 
     @property
@@ -399,7 +449,7 @@ class _Question:
                     ", ".join(f"{name}={size}" for name, size in each.items())
                     for each in small.sizes
                 ),
-                hint="name the sizes: by=1/d in place of by=1/64",
+                hint="numbers that follow the sizes, as by=1/d does, do so on small ones too",
             )
         matched = tuple(each for each in order if each is not None)
         return Verdict(
@@ -416,7 +466,7 @@ class _Question:
 
     def on_small_sizes(self) -> _Bounded:
         """Test on small sizes until the error is no larger than asked for, or outputs differ."""
-        if self.has_maxima:
+        if self.free_at_given:
             try:
                 found = self._in_stages(free=True)
             except Undecided:
@@ -427,7 +477,7 @@ class _Question:
         return self._in_stages(free=False)
 
     def _in_stages(self, free: bool) -> _Bounded:
-        equal, trials, bound = self._alike(), 0, 0.0
+        equal, trials, bound = self.alike.copy(), 0, 0.0
         sizes = list[Mapping[str, int]]()
         for stage in self._stages(free):
             found, made = _tested(
@@ -435,6 +485,7 @@ class _Question:
                 stage.fields,
                 stage.plan.tests,
                 AT_A_TIME,
+                equal,
                 self.rng,
             )
             equal &= found
@@ -467,6 +518,17 @@ class _Question:
         return _Formulas(self.members.larger(first.small, kept), free, self.rng)
 
 
+def _numbers(left: KernelGraph, right: KernelGraph) -> int:
+    """Count the numbers that a run of the larger of two graphs holds, tiles of a block included."""
+    return max(
+        sum(math.prod(shape) for shape in graph.shapes)
+        + max(
+            (sum(map(math.prod, graph.tiles(place).shapes)) for place, _ in graph.blocks), default=0
+        )
+        for graph in (left, right)
+    )
+
+
 class _Formulas:
     """Two graphs on some sizes, with the bounds of their outputs."""
 
@@ -496,14 +558,14 @@ def _tested(
     fields: Callable[[int, random.Random], Field],
     tests: int,
     at_a_time: int,
+    alike: Equal,
     rng: random.Random,
 ) -> tuple[Equal, int]:
-    """Test which outputs of two graphs are equal; return that, and the tests made.
+    """Test which outputs of two graphs, of those ``alike``, are equal; return that, and the tests.
 
     The first few are made alone: few wrong graphs pass them.
     """
-    outputs = range(len(pair[0].outputs))
-    equal = np.ones((len(outputs), len(outputs)), bool)
+    outputs, equal = range(len(pair[0].outputs)), alike.copy()
     told: dict[tuple[int, int], Any] = dict.fromkeys(itertools.product(outputs, outputs), 0)
     made, least, redrawn = 0, 0, 0
     while least < tests and equal.any(axis=1).all():

@@ -35,7 +35,9 @@ some order. Let t values be compared, and g of them be the largest of some set: 
 above all others, in the order that they have there, each maximum selects what it selects there. A
 random order does that with probability c = (t - g)! / t! at least, and P is then the difference of
 the two formulas. (Up to eight values, all orders are tried out, and c is the share of those that
-select alike, in the worst case. With min in it, all t have to stand in order.) A test thus misses
+select alike, in the worst case. With min in it, or where something built on a maximum is compared,
+such as x + max(y, z), which may be one of the other values, all t have to stand in order.) A test
+thus misses
 with probability at most 1 - c * (1 - E).
 *Division*: an entry that is divided by zero in a test tells nothing, and is drawn again. The sum of
 E over all denominators counts as if each of these tests had missed. What else is divided by zero in
@@ -62,6 +64,7 @@ from mlc_course.mugraph.verify.formula_bounds import Bound, Bounds, Size
 from mlc_course.mugraph.verify.primes import LISTED, MERSENNE, successors
 
 MOST_TESTS = 10_000
+MOST_PAIRS = 1_000_000
 TRIED_OUT = 8  # values compared, of which all orders are looked at
 GOOD_ENOUGH = 0.25  # one test may miss with this probability, orders aside
 
@@ -135,6 +138,7 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
     Raises ``Undecided`` where more tests would be needed than can be made.
     """
     height = bounds.height
+    _check_countable(pairs)
     seen = {_signature(a, b): (a, b) for a, b in pairs}.values()
     chance = min(order_chance(a, b) for a, b in seen)
     _check_affordable(1 - chance, chance, error)
@@ -155,6 +159,18 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
     tests = max(1, math.ceil(math.log(error) / math.log(miss))) if miss else 1
     most = max(max(len(a.compared | b.compared), len(a.calls | b.calls)) for a, b in seen)
     return Plan(primes, tests, miss, meet, chance, most)
+
+
+def _check_countable(pairs: Sequence[tuple[Bound, Bound]]) -> None:
+    """Every two values that are compared, or arguments of one function, are looked at."""
+    most = max(len(a.compared | b.compared) + len(a.calls | b.calls) for a, b in pairs)
+    if len(pairs) * most**2 > MOST_PAIRS:
+        raise Undecided(
+            "too many values are compared, or given to functions, in one entry",
+            expected=f"at most {MOST_PAIRS:,} pairs of them in all",
+            got=f"{most} in an entry",
+            hint="smaller sizes",
+        )
 
 
 def _check_affordable(miss: float, chance: float, error: float) -> None:

@@ -20,6 +20,7 @@ from mlc_course.mugraph.ir import Array, Number, Shape
 from mlc_course.mugraph.verify.primes import SMALL, Tower, square_root
 
 Level = Array | None  # trials along the first axis
+EXACT = 1 << 20  # products of 32 bits, of which float64 holds the sum
 FEW = 200  # residues of which Python takes powers faster than NumPy
 
 
@@ -318,6 +319,16 @@ def _product(a: Array, b: Array, p: Array) -> Array:
     """Matrix product; halves of 16 bits keep it exact in float64, where it is fast."""
     if a.dtype == object:
         return np.asarray(a @ b)
+    total: Array | None = None
+    for start in range(0, a.shape[-1], EXACT):
+        part = slice(start, start + EXACT)
+        made = _short_product(a[..., part], b[..., part, :], p)
+        total = made if total is None else total + made
+    assert total is not None
+    return total
+
+
+def _short_product(a: Array, b: Array, p: Array) -> Array:
     high_a, low_a = (a >> 16).astype(float), (a & 0xFFFF).astype(float)
     high_b, low_b = (b >> 16).astype(float), (b & 0xFFFF).astype(float)
     high = (high_a @ high_b).astype(np.int64) % p

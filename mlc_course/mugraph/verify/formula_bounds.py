@@ -5,9 +5,10 @@ polynomial with whole coefficients in the entries of the inputs and g again such
 ``Bound`` holds, of A and of each factor of B, an upper bound on how many different exponentials
 there are, on the degree and on the sum of all coefficients; c is a whole number.
 
-A value is known again by a *fingerprint*, its residue at one random point modulo 2**127 - 1 (equal
-formulas have equal ones; different ones collide with probability below 1e-30), so that a common
-denominator counts once, and so does a value that several maxima are taken of.
+A value is known again by a *fingerprint*, its residue at one random point modulo a random prime of
+some 150 bits (equal formulas have equal ones; different ones collide with probability below 1e-30,
+whatever numbers somebody chose for them), so that a common denominator counts once, and so does a
+value that several maxima are taken of.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from mlc_course.mugraph.ir import Array, Number, Shape
+from mlc_course.mugraph.verify.primes import MERSENNE, draw_above
 
-PRINT = 2**127 - 1
+SCALE = 1 << 24  # of the factor by which the prime is above a Mersenne prime
 TOO_LARGE = 2**4096
 
 
@@ -88,9 +90,11 @@ class Bound:
     ``compared`` are the values that maxima in it are taken of, ``selections`` the sets of them,
     ``calls`` the arguments of sqrt and log in it; ``choices`` what this maximum itself is one of.
     ``ordered`` is True where more than who is largest matters. ``depth`` counts nested exp.
+    ``modulus`` is that of fingerprints.
     """
 
     value: int
+    modulus: int
     top: Size = ONE
     divisor: int = 1
     below: Factors = field(default_factory=dict)
@@ -118,7 +122,8 @@ class Bound:
         if divisor >= TOO_LARGE:
             top, divisor = replace(top, coefficients=math.inf), 1
         return Bound(
-            value % PRINT,
+            value % self.modulus,
+            self.modulus,
             top,
             divisor,
             below,
@@ -131,18 +136,21 @@ class Bound:
         )
 
     def __add__(self, other: Bound | int) -> Bound:
-        right = bound_of(other)
+        right = self._of(other)
         ours, theirs, divisor, below = self.over(right)
         return self._made(right, self.value + right.value, ours + theirs, divisor, below)
 
     def __neg__(self) -> Bound:
-        return replace(self, value=-self.value % PRINT, choices=NOTHING)
+        return replace(self, value=-self.value % self.modulus, choices=NOTHING)
 
     def __sub__(self, other: Bound | int) -> Bound:
-        return self + -bound_of(other)
+        return self + -self._of(other)
+
+    def _of(self, n: Bound | int) -> Bound:
+        return n if isinstance(n, Bound) else whole(n, self.modulus)
 
     def __mul__(self, other: Bound | int) -> Bound:
-        right = bound_of(other)
+        right = self._of(other)
         below = dict(self.below)
         for key, (size, power) in right.below.items():
             below[key] = size, power + below.get(key, (size, 0))[1]
@@ -156,21 +164,19 @@ class Bound:
             top = _raised(replace(top, exponent=-self.top.exponent), {}, self.below)
         else:
             top, below = _raised(ONE, {}, self.below), {self.value: (self.top, 1)}
-        value = pow(self.value, -1, PRINT) if self.value else 1
+        value = pow(self.value, -1, self.modulus) if self.value else 1
         top = top.times(self.divisor)
         return replace(self, value=value, top=top, divisor=1, below=below, choices=NOTHING)
 
     def __rsub__(self, other: int) -> Bound:
-        return bound_of(other) - self
+        return self._of(other) - self
 
     __radd__, __rmul__ = __add__, __mul__
 
 
-def bound_of(n: Bound | int) -> Bound:
+def whole(n: int, modulus: int) -> Bound:
     """The bound of a whole number."""
-    if isinstance(n, Bound):
-        return n
-    return Bound(n % PRINT, replace(ONE, coefficients=max(1, abs(n))))
+    return Bound(n % modulus, modulus, replace(ONE, coefficients=max(1, abs(n))))
 
 
 def _raised(top: Size, have: Factors, want: Factors) -> Size:
@@ -261,6 +267,7 @@ class Bounds:
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
+        self.modulus = draw_above(2 ** MERSENNE[-2] - 1, SCALE, self._rng)
         self._keys: dict[str, tuple[int, ...]] = {}
         self.symbols: dict[str, Bound] = {}
         self.counted = False
@@ -271,13 +278,14 @@ class Bounds:
     def _hash(self, name: str, value: int) -> int:
         """A random cubic polynomial of the fingerprint, one for each name."""
         if name not in self._keys:
-            self._keys[name] = tuple(self._rng.randrange(PRINT) for _ in range(4))
+            self._keys[name] = tuple(self._rng.randrange(self.modulus) for _ in range(4))
         a, b, c, d = self._keys[name]
-        return (((a * value + b) * value + c) * value + d) % PRINT
+        return (((a * value + b) * value + c) * value + d) % self.modulus
 
     def variable(self) -> Bound:
         """An entry of an input."""
-        return Bound(self._rng.randrange(1, PRINT), replace(ONE, degree=1))
+        value = self._rng.randrange(1, self.modulus)
+        return Bound(value, self.modulus, replace(ONE, degree=1))
 
     def random(self, shape: Shape) -> BoundTensor:
         """Entries of an input."""
@@ -288,8 +296,8 @@ class Bounds:
 
     def constant(self, number: Number) -> BoundTensor:
         n, d = number.coefficient.numerator, number.coefficient.denominator
-        value = n * pow(d, -1, PRINT) % PRINT
-        made = Bound(value, replace(ONE, coefficients=max(1, abs(n))), d)
+        value = n * pow(d, -1, self.modulus) % self.modulus
+        made = Bound(value, self.modulus, replace(ONE, coefficients=max(1, abs(n))), d)
         for prime in number.roots:
             made = made * self.symbols.setdefault(f"sqrt({prime})", self.variable())
         return self._scalar(made)
@@ -347,15 +355,17 @@ class Bounds:
             if not each.choices:
                 self.arguments.setdefault(each.value, each)
         choices = frozenset[int]().union(*(each.choices or {each.value} for each in entries))
+        # x + max(y, z) is one of two formulas, of which either may be a value that is compared too
+        built_on_maxima = any(each.compared and not each.choices for each in entries)
         named = choices if name == "max" else {each.value for each in entries}
         one = reduce(covering, entries)
         return replace(
             one,
-            value=sum(self._hash(name, each) for each in named) % PRINT,
+            value=sum(self._hash(name, each) for each in named) % self.modulus,
             compared=one.compared | choices,
             selections=one.selections | {choices},
             choices=choices if name == "max" else NOTHING,
-            ordered=one.ordered or name == "min",
+            ordered=one.ordered or name == "min" or built_on_maxima,
         )
 
     def sum(self, x: BoundTensor, axis: int) -> BoundTensor:

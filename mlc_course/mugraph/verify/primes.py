@@ -20,6 +20,7 @@ from functools import lru_cache
 SMALL = 31  # residues below 2**31 multiply within 64 bits
 MERSENNE = (17, 31, 61, 127, 521)  # 2**n - 1 is prime
 WITNESSES = (2, 7, 61)  # enough below 4,759,123,141 (G. Jaeschke, 1993)
+TRIED = 10_000  # candidates for a prime
 LISTED = 64  # primes above a large one that are drawn from
 _SIEVE = math.prod(n for n in range(3, 200) if all(n % d for d in range(2, n)))
 
@@ -102,13 +103,26 @@ def draw_anywhere(height: int, rng: random.Random, rooted: Collection[int] = ())
         q = rng.randrange((1 << low) + 1, 1 << high, 2)
     primes, roots = [q], [1]
     for level in range(height):
-        q, root = primes[-1], None
-        while not root:
-            c = 2 * rng.randrange(1, ((1 << SMALL) // q if level == 0 else q) // 2)
+        q, most = primes[-1], (1 << SMALL) // primes[-1] if level == 0 else primes[-1]
+        for _ in range(TRIED):
+            c = 2 * rng.randrange(1, most // 2)
             root = proof(c, q) if has_square_roots(rooted, c * q + 1) else None
+            if root:
+                break
+        else:
+            return draw_anywhere(height, rng, rooted)  # above these there may be none
         primes.append(c * q + 1)
         roots.append(pow(root, rng.randrange(1, q), primes[-1]))
     return Tower(tuple(primes), tuple(roots))
+
+
+def draw_above(q: int, most: int, rng: random.Random) -> int:
+    """Return a random prime p = 1 (mod q), up to about ``most`` times as large as the prime q."""
+    while True:
+        c = 2 * rng.randrange(1, most // 2)
+        p = c * q + 1
+        if math.gcd(p, _SIEVE) == 1 and proof(c, q):
+            return p
 
 
 def has_square_roots(numbers: Collection[int], p: int) -> bool:

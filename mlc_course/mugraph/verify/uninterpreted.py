@@ -208,10 +208,10 @@ class Calls:
     bottom: float = 0
     bottom_ln: float = 0
 
-    def add(self, x: Growth) -> None:
-        """Count the entries of ``x``, which are arguments."""
+    def add(self, x: Growth, count: int) -> None:
+        """Count so many entries of ``x``, which are arguments."""
         bottom, bottom_ln = x.bottom
-        self.count += x.size
+        self.count += count
         self.degree, self.ln = max(self.degree, x.degree), max(self.ln, x.ln)
         self.bottom, self.bottom_ln = max(self.bottom, bottom), max(self.bottom_ln, bottom_ln)
 
@@ -253,7 +253,7 @@ class Growths(FreeMaxima):
         below = (Divisor(frozenset(), 0, math.log(d)),) if d > 1 else ()
         self.roots |= set(number.roots)
         ln = math.log(max(1, abs(n))) + math.log(math.prod(number.roots)) / 2
-        return Growth(self, (), 0, ln, below)
+        return Growth(self, (), len(number.roots), ln, below)
 
     def inverse(self, x: Growth) -> Growth:
         degree, ln = x.bottom
@@ -264,12 +264,12 @@ class Growths(FreeMaxima):
 
     def exp(self, x: Growth) -> Growth:
         self.height = max(self.height, x.depth + 1)
-        self.calls.setdefault("exp", Calls()).add(x)
+        self.calls.setdefault("exp", Calls()).add(x, x.size)
         return Growth(self, x.shape, 1, 0, (), x.depth + 1)
 
     def function(self, name: str, x: Growth) -> Growth:
         self.functions.add(name.removesuffix(" of"))
-        self.calls.setdefault(name, Calls()).add(x)
+        self.calls.setdefault(name, Calls()).add(x, x.size)
         return Growth(self, x.shape, 1, 0, (), x.depth)
 
     def sum(self, x: Growth, axis: int) -> Growth:
@@ -326,6 +326,10 @@ class Growths(FreeMaxima):
 
     def stored(self, x: Growth) -> Growth:
         return x
+
+    def told_apart(self, x: Growth) -> None:
+        """Count a tensor that is told from others by its residues."""
+        self.calls.setdefault("tensors", Calls()).add(x, 1)
 
     def missed(self, primes: int, apart: Sequence[tuple[float, float]]) -> float:
         """Bound how likely a round of so many primes misses that some entries differ.

@@ -1,0 +1,389 @@
+"""Uninterpreted functions, but for laws of exp, log and sqrt that hold for every real number.
+
+A *term* is a tensor of residues that also knows how it was made: of which parts it is the sum, of
+which factors it is the product. With that
+
+    exp(a + b) = exp(a) exp(b)          exp(log(a)) = a          log(exp(a)) = a
+    log(a b) = log(a) + log(b)          sqrt(a b) = sqrt(a) sqrt(b)          sqrt(a) sqrt(a) = a
+
+can be applied from left to right, the ones about products where a and b are known not to be
+negative. What is left of exp, log and sqrt then is uninterpreted. Factors that are the same along
+an axis are taken out of sums along it, so that the logarithm of a sum of exp(x - m) is seen to have
+-m in it: that is all it takes for a stable softmax, for its logarithm, and for FlashAttention.
+
+Every step replaces a formula by one that is equal to it wherever both have a value. So two graphs
+whose terms are equal for all functions are equal, with the bound of ``uninterpreted``, and the
+degrees of that bound are counted on the same steps (``Growth``). Which factors are the same is told
+by their residues; that two different ones have the same is a case of that bound, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mlc_course.mugraph.ir import Number, Shape, root
+from mlc_course.mugraph.verify.field import Residues
+from mlc_course.mugraph.verify.uninterpreted import Growth, Growths, Uninterpreted
+
+MANY = 8  # parts or factors, of which a term forgets how it was made
+HALF = Fraction(1, 2)
+
+
+@dataclass(eq=False)
+class Term:
+    """Residues and the bounds on their formulas; how it was made, as far as that is of use.
+
+    ``parts`` have a sign each, ``factors`` a power, by their keys. A ``number`` is a constant.
+    ``log`` is the term that this one is exp of, ``exp`` the one that it is the logarithm of.
+    """
+
+    laws: Laws
+    value: Residues
+    growth: Growth
+    nonnegative: bool = False
+    number: Fraction | None = None
+    log: Term | None = None
+    exp: Term | None = None
+    parts: Sequence[tuple[int, Term]] = ()
+    made_of: Mapping[bytes, tuple[Term, Fraction]] = field(default_factory=dict)
+    key_cache: bytes = b""
+
+    @property
+    def shape(self) -> Shape:
+        return self.value.shape
+
+    @property
+    def key(self) -> bytes:
+        """What tells this term from others: its shape and its residues."""
+        if not self.key_cache:
+            top = np.ascontiguousarray(self.value.top)
+            self.key_cache = hashlib.blake2b(top.tobytes(), key=repr(top.shape).encode()).digest()
+            self.laws.growths.told_apart(self.growth)
+        return self.key_cache
+
+    @property
+    def factors(self) -> Mapping[bytes, tuple[Term, Fraction]]:
+        return self.made_of or {self.key: (self, Fraction(1))}
+
+    @property
+    def summands(self) -> Sequence[tuple[int, Term]]:
+        return self.parts or ((1, self),)
+
+    def _of(self, other: Any) -> Term:
+        return other if isinstance(other, Term) else self.laws.whole(other)
+
+    def __add__(self, other: Any) -> Term:
+        return self.laws.add(self, self._of(other))
+
+    def __sub__(self, other: Any) -> Term:
+        return self.laws.add(self, -self._of(other))
+
+    def __rsub__(self, other: Any) -> Term:
+        return self.laws.add(self._of(other), -self)
+
+    def __mul__(self, other: Any) -> Term:
+        return self.laws.mul(self, self._of(other), 1)
+
+    def __truediv__(self, other: Any) -> Term:
+        return self.laws.mul(self, self._of(other), -1)
+
+    def __rtruediv__(self, other: Any) -> Term:
+        return self.laws.mul(self._of(other), self, -1)
+
+    def __matmul__(self, other: Term) -> Term:
+        return self.laws.matmul(self, other)
+
+    def __neg__(self) -> Term:
+        return self.laws.neg(self)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+class Laws:
+    """The arithmetic of terms, over one round of ``field`` and the bounds of ``growths``."""
+
+    def __init__(self, base: Uninterpreted, growths: Growths) -> None:
+        self.base, self.growths = base, growths
+        self._exps: dict[bytes, Term] = {}
+        self._roots: dict[bytes, Term] = {}
+        self._moved: dict[tuple[int, Any], tuple[Term, Term]] = {}
+
+    # Terms that are not taken apart.
+
+    def random(self, shape: Shape) -> Term:
+        return Term(self, self.base.random(shape), self.growths.random(shape))
+
+    def constant(self, number: Number) -> Term:
+        value, growth = self.base.constant(number), self.growths.constant(number)
+        rational = None if number.roots else number.coefficient
+        return Term(self, value, growth, number.coefficient >= 0, rational)
+
+    def whole(self, n: int) -> Term:
+        return self.constant(Number(Fraction(n)))
+
+    def maximum(self, x: Term, y: Term) -> Term:
+        return self._selected("maximum", x, y, x.nonnegative or y.nonnegative)
+
+    def minimum(self, x: Term, y: Term) -> Term:
+        return self._selected("minimum", x, y, x.nonnegative and y.nonnegative)
+
+    def _selected(self, name: str, x: Term, y: Term, nonnegative: bool) -> Term:
+        value = getattr(self.base, name)(x.value, y.value)
+        growth = getattr(self.growths, name)(x.growth, y.growth)
+        return Term(self, value, growth, nonnegative)
+
+    def max(self, x: Term, axis: int) -> Term:
+        if x.shape[axis] == 1:
+            return x
+        value, growth = self.base.max(x.value, axis), self.growths.max(x.growth, axis)
+        return Term(self, value, growth, x.nonnegative)
+
+    def count(self, x: Term, axis: int) -> int:
+        return x.shape[axis]
+
+    def stored(self, x: Term) -> Term:
+        return x
+
+    # Sums.
+
+    def add(self, x: Term, y: Term) -> Term:
+        """Add, with common factors taken out."""
+        made = Term(self, x.value + y.value, x.growth + y.growth, x.nonnegative and y.nonnegative)
+        parts = (*x.summands, *y.summands)
+        made.parts = parts if len(parts) <= MANY else ()
+        if x.made_of and y.made_of:
+            common = {
+                k: f for k, f in x.made_of.items() if k in y.made_of and f[1] == y.made_of[k][1]
+            }
+            if common:
+                rest = [self._without(each, common) for each in (x, y)]
+                inner = Term(self, rest[0].value + rest[1].value, rest[0].growth + rest[1].growth)
+                inner.nonnegative = rest[0].nonnegative and rest[1].nonnegative
+                made.made_of = _multiplied({inner.key: (inner, Fraction(1))}, common, 1)
+        return made
+
+    def neg(self, x: Term) -> Term:
+        made = self.mul(x, self.whole(-1), 1)
+        made.parts = [(-sign, part) for sign, part in x.summands]
+        return made
+
+    def sum(self, x: Term, axis: int) -> Term:
+        """Add up along an axis, with factors that are the same along it taken out."""
+        made = Term(
+            self, self.base.sum(x.value, axis), self.growths.sum(x.growth, axis), x.nonnegative
+        )
+        out = {k: f for k, f in x.made_of.items() if _extent(f[0], axis) == 1}
+        if out and len(out) < len(x.made_of):
+            inner = self.sum(self._without(x, out), axis)
+            made.made_of = _multiplied({inner.key: (inner, Fraction(1))}, out, 1)
+            return self._rebuilt(made)
+        return made
+
+    def matmul(self, x: Term, y: Term) -> Term:
+        """Multiply matrices, with factors that are the same along the inner axis taken out."""
+        outs = [
+            {k: f for k, f in each.made_of.items() if _extent(f[0], axis) == 1}
+            for each, axis in ((x, len(x.shape) - 1), (y, len(y.shape) - 2))
+        ]
+        outs = [
+            out if len(out) < len(each.made_of) else {}
+            for out, each in zip(outs, (x, y), strict=True)
+        ]
+        made = Term(self, x.value @ y.value, x.growth @ y.growth, x.nonnegative and y.nonnegative)
+        if outs[0] or outs[1]:
+            a, b = (self._without(each, out) for each, out in zip((x, y), outs, strict=True))
+            inner = Term(self, a.value @ b.value, a.growth @ b.growth)
+            inner.nonnegative = a.nonnegative and b.nonnegative
+            made.made_of = _multiplied({inner.key: (inner, Fraction(1))}, outs[0], 1)
+            made.made_of = _multiplied(made.made_of, outs[1], 1)
+            return self._rebuilt(made)
+        return made
+
+    # Products.
+
+    def mul(self, x: Term, y: Term, power: int) -> Term:
+        """Return x y, or x / y for a power of -1."""
+        factors = _multiplied(x.factors, y.factors, power)
+        nonnegative = all(f.nonnegative or p % 2 == 0 for f, p in factors.values())
+        if power == 1:
+            made = Term(self, x.value * y.value, x.growth * y.growth, nonnegative)
+        else:
+            made = Term(self, x.value / y.value, x.growth / y.growth, nonnegative)
+        if x.number is not None and y.number is not None and (power == 1 or y.number):
+            made.number = x.number * y.number if power == 1 else x.number / y.number
+        if y.number is not None and x.parts:
+            made.parts = [(sign, self.mul(part, y, power)) for sign, part in x.parts]
+        if len(factors) <= MANY:
+            made.made_of = factors
+        return self._rebuilt(made)
+
+    def _without(self, x: Term, factors: Mapping[bytes, tuple[Term, Fraction]]) -> Term:
+        """Return the product of the other factors."""
+        if not factors:
+            return x
+        rest = {k: f for k, f in x.made_of.items() if k not in factors}
+        return self._product(rest)
+
+    def _rebuilt(self, x: Term) -> Term:
+        """Compute a product anew if roots are among its factors, of which two may be one factor."""
+        if all(power.denominator == 1 for _, power in x.made_of.values()):
+            return x
+        made = self._product(x.made_of)
+        x.value, x.growth, x.nonnegative = made.value, made.growth, made.nonnegative
+        return x
+
+    def _product(self, factors: Mapping[bytes, tuple[Term, Fraction]]) -> Term:
+        made = self.whole(1)
+        value, growth, nonnegative = made.value, made.growth, True
+        for term, power in factors.values():
+            whole = power.numerator // power.denominator
+            steps = [(term, whole)] + [(self._root(term), 1)] * (power.denominator != 1)
+            for each, times in steps:
+                for _ in range(abs(times)):
+                    up = times > 0
+                    value = value * each.value if up else value / each.value
+                    growth = growth * each.growth if up else growth / each.growth
+            nonnegative &= term.nonnegative or power % 2 == 0
+        return Term(self, value, growth, nonnegative, made_of=factors)
+
+    def _root(self, x: Term) -> Term:
+        """Return the square root of a factor."""
+        if x.key not in self._roots:
+            if x.number is not None and x.number > 0:
+                above, below = root(x.number.numerator), root(x.number.denominator)
+                made = self.constant(above) / self.constant(below)
+            else:
+                value = self.base.function("sqrt", x.value)
+                made = Term(self, value, self.growths.function("sqrt", x.growth), True)
+            self._roots[x.key] = made
+        return self._roots[x.key]
+
+    # Functions.
+
+    def exp(self, x: Term) -> Term:
+        made = self.whole(1)
+        for sign, part in x.summands:
+            if part.number != 0:
+                made = self.mul(made, self._exp(part), sign)
+        return made
+
+    def _exp(self, x: Term) -> Term:
+        if x.exp:
+            return x.exp
+        if x.key not in self._exps:
+            value, growth = self.base.exp(x.value), self.growths.exp(x.growth)
+            self._exps[x.key] = Term(self, value, growth, True, log=x)
+        return self._exps[x.key]
+
+    def function(self, name: str, x: Term) -> Term:
+        """Apply sqrt or log to each factor if none is negative, else to the whole."""
+        factors = x.factors
+        if not all(term.nonnegative for term, _ in factors.values()):
+            factors = {x.key: (x, Fraction(1))}
+        if name == "sqrt":
+            return self._product({k: (term, power * HALF) for k, (term, power) in factors.items()})
+        made: Term | None = None
+        for term, power in factors.values():
+            if term.number == 1:
+                continue
+            one = self._log(name, term)
+            if power != 1:
+                one = one * self.constant(Number(power))
+            made = one if made is None else made + one
+        return made or self.whole(0)
+
+    def _log(self, name: str, x: Term) -> Term:
+        if x.log:
+            return x.log
+        value = self.base.function(name, x.value)
+        return Term(self, value, self.growths.function(name, x.growth), exp=x)
+
+    # The same entries elsewhere.
+
+    def reshape(self, x: Term, shape: Shape) -> Term:
+        return self._elsewhere(
+            x, ("reshape", shape), _of_one_shape, lambda m, v: m.reshape(v, shape)
+        )
+
+    def transpose(self, x: Term, axes: Sequence[int]) -> Term:
+        return self._elsewhere(
+            x, ("transpose", tuple(axes)), _always, lambda m, v: m.transpose(v, axes)
+        )
+
+    def take(self, x: Term, place: tuple[slice, ...]) -> Term:
+        def cut(m: Any, v: Any) -> Any:
+            here = tuple(
+                slice(None) if extent == 1 != whole else span
+                for extent, whole, span in zip(v.shape, x.shape, place, strict=True)
+            )
+            return m.take(v, here)
+
+        spans = tuple((span.start, span.stop) for span in place)
+        return self._elsewhere(x, ("take", spans), _always, cut)
+
+    def concatenate(self, xs: Sequence[Term], axis: int) -> Term:
+        if len(xs) == 1:
+            return xs[0]
+        value = self.base.concatenate([x.value for x in xs], axis)
+        growth = self.growths.concatenate([x.growth for x in xs], axis)
+        return Term(self, value, growth, all(x.nonnegative for x in xs))
+
+    def _elsewhere(
+        self,
+        x: Term,
+        what: Any,
+        structured: Callable[[Term], bool],
+        move: Callable[[Any, Any], Any],
+    ) -> Term:
+        """Move the entries of a term, and of what it is made of; the same term to the same one."""
+        known = self._moved.get((id(x), what))
+        if known:
+            return known[1]
+        if x.shape == ():
+            return x
+        made = Term(
+            self, move(self.base, x.value), move(self.growths, x.growth), x.nonnegative, x.number
+        )
+        self._moved[id(x), what] = x, made
+        if structured(x):
+
+            def again(y: Term) -> Term:
+                return self._elsewhere(y, what, structured, move)
+
+            made.parts = [(sign, again(part)) for sign, part in x.parts]
+            moved = [(again(term), power) for term, power in x.made_of.values()]
+            made.made_of = {term.key: (term, power) for term, power in moved}
+            made.log, made.exp = x.log and again(x.log), x.exp and again(x.exp)
+        return made
+
+
+def _always(x: Term) -> bool:
+    return True
+
+
+def _of_one_shape(x: Term) -> bool:
+    """Tell whether a term is made of terms of its own shape."""
+    near = (*(part for _, part in x.parts), *(term for term, _ in x.made_of.values()))
+    return all(each.shape in ((), x.shape) for each in (*near, x.log or x, x.exp or x))
+
+
+def _extent(x: Term, axis: int) -> int:
+    return x.shape[axis] if x.shape else 1
+
+
+def _multiplied(
+    x: Mapping[bytes, tuple[Term, Fraction]], y: Mapping[bytes, tuple[Term, Fraction]], power: int
+) -> dict[bytes, tuple[Term, Fraction]]:
+    """Add up the powers of two products; x / y for a power of -1."""
+    made = dict(x)
+    for key, (term, times) in y.items():
+        _, before = made.pop(key, (term, Fraction(0)))
+        if before + power * times:
+            made[key] = term, before + power * times
+    return made
