@@ -12,7 +12,7 @@ from functools import lru_cache
 from mlc_course.errors import GraphError
 
 HALF = Fraction(1, 2)
-LONGEST = 300  # digits; float64 holds numbers from 1e-307 to 1.7e308
+LONGEST = 305  # digits; float64 holds numbers from 1e-307 to 1.7e308
 _FACTOR = re.compile(r"\s*(?:sqrt\((\w+)\)|([A-Za-z_]\w*)|([\d.]+(?:e[-+]?\d+)?))\s*")
 
 

@@ -13,6 +13,11 @@ or a concatenation along that axis, a constant that names N, a second tensor tha
 it. Inside a block graph a label also says which grid axes cut that axis. They may cut nothing else,
 since another tile would be another formula, and have to put the tiles of the output in the same
 order.
+
+A size may also be cut by a grid into *parts* of which one stands for all, although its indices do
+not: blocks that share the keys of a tile of queries lay their results between those of two tiles.
+If each block of that grid axis reads and writes its own part of every tensor that is cut, what it
+does inside does not matter. The size then becomes one part's.
 """
 
 from __future__ import annotations
@@ -351,13 +356,64 @@ def _joined(equation: Equation, label: Label | None, loops: frozenset[str]) -> L
     return replace(label, cuts=tuple(axis for axis in label.cuts if axis not in loops))
 
 
+class _WalkByParts(_Walk):
+    """One walk for a size of which each block of a grid axis has one of ``parts`` equal parts."""
+
+    def __init__(self, graph: KernelGraph, names: frozenset[str], parts: int) -> None:
+        super().__init__(graph, names)
+        self.parts = parts
+
+    def _block(self, place: int, block: BlockGraph, operands: Sequence[Labelled]) -> list[Labelled]:
+        tiles, extents = self.graph.tiles(place), dict(block.grid)
+        axes = set[str]()
+        for load, whole in zip(block.loads, operands, strict=True):
+            if whole.label:
+                cuts = [axis for axis, dim in load.imap if dim == whole.label.axis]
+                if not cuts or extents[cuts[0]] != self.parts:
+                    raise OTHER  # it sees more than one part
+                axes.add(cuts[0])
+        if len(axes) > 1:
+            raise OTHER
+        for load, whole in zip(block.loads, operands, strict=True):
+            for axis, _ in load.imap:
+                if axis in axes and not whole.label:
+                    raise OTHER  # this axis cuts another tensor too
+            first = [axis for axis, dim in load.imap if whole.label and dim == whole.label.axis]
+            if axes & {axis for axis, _ in load.imap} and first[:1] != list(axes):
+                raise OTHER
+        for equation in block.equations:
+            self._check_inside(equation)
+        results = []
+        for store, shape in zip(block.stores, tiles.results, strict=True):
+            along = [dim for axis, dim in store.omap if axis in axes]
+            if along and next(axis for axis, dim in store.omap if dim == along[0]) not in axes:
+                raise OTHER
+            results.append(Labelled(shape, Label(along[0]) if along else None))
+        self.axes[place] = frozenset(axes)
+        return results
+
+    def _check_inside(self, equation: Equation) -> None:
+        """Refuse an attribute that names the size, and operators of a user's own."""
+        if isinstance(equation.op, ThreadGraph):
+            for inner in equation.op.equations:
+                self._check_inside(inner)
+        elif isinstance(equation.op, Op):
+            if equation.op not in BUILT_IN and not equation.op.elementwise:
+                raise OTHER
+            self._check_sizes(equation, equation.op, None)
+
+
 @dataclass(frozen=True)
 class Core:
-    """Two graphs with each of their ``batch`` sizes, by the left graph's names, made 1."""
+    """Two graphs with each of their ``batch`` sizes, by the left graph's names, made 1.
+
+    Of each size in ``parts`` one of so many parts is left.
+    """
 
     left: KernelGraph
     right: KernelGraph
-    batch: tuple[str, ...]
+    batch: tuple[str, ...] = ()
+    parts: tuple[tuple[str, int], ...] = ()
 
 
 def core(left: KernelGraph, right: KernelGraph, classes: Mapping[Name, Name]) -> Core:
@@ -365,50 +421,64 @@ def core(left: KernelGraph, right: KernelGraph, classes: Mapping[Name, Name]) ->
 
     ``classes`` says which sizes of the two are one, as ``small_sizes.family`` finds them.
     """
-    graphs, found = [left, right], list[str]()
+    graphs, found, parts = [left, right], list[str](), list[tuple[str, int]]()
     for root in dict.fromkeys(classes.values()):
         names = [
             frozenset(name for (side, name), each in classes.items() if each == root and side == s)
             for s in (0, 1)
         ]
-        if graphs[root[0]].size_of[root[1]] == 1:
+        size = graphs[root[0]].size_of[root[1]]
+        if size == 1:
             continue
-        shrunk = _shrunk(graphs, names)
+        shrunk = _shrunk(graphs, names, size)
         if shrunk:
-            graphs = shrunk
-            found += sorted(names[0])
+            graphs, found = shrunk, [*found, *sorted(names[0])]
+            continue
+        extents = {n for graph in graphs for _, block in graph.blocks for _, n in block.grid}
+        for many in sorted((n for n in extents if n > 1 and size % n == 0), reverse=True):
+            shrunk = _shrunk(graphs, names, many)
+            if shrunk:
+                graphs, parts = shrunk, [*parts, (min(names[0]), many)]
+                break
     one, other = graphs
-    return Core(one, other, tuple(found))
+    return Core(one, other, tuple(found), tuple(parts))
 
 
 def _shrunk(
-    graphs: Sequence[KernelGraph], names: Sequence[frozenset[str]]
+    graphs: Sequence[KernelGraph], names: Sequence[frozenset[str]], parts: int
 ) -> list[KernelGraph] | None:
-    batches = [batch(graph, each) for graph, each in zip(graphs, names, strict=True)]
-    if any(each is None for each in batches) or not _same_places(graphs, batches):
-        return None
+    """Keep one of so many parts of a size, if it stands for all; a part may be one index."""
+    sizes = {
+        graph.size_of[name] for graph, each in zip(graphs, names, strict=True) for name in each
+    }
+    (size,) = sizes
+    walks = [
+        _Walk(graph, each) if parts == size else _WalkByParts(graph, each, parts)
+        for graph, each in zip(graphs, names, strict=True)
+    ]
     try:
+        batches = [walk.batch() for walk in walks]
+        if not _same_places(graphs, batches):
+            return None
         return [
-            _of_one(graph, each, found.axes)
+            _of_one(graph, each, found.axes, size // parts)
             for graph, each, found in zip(graphs, names, batches, strict=True)
-            if found
         ]
     except CourseError:  # a number in a shape, for example, that means this size
         return None
 
 
-def _same_places(graphs: Sequence[KernelGraph], batches: Sequence[Batch | None]) -> bool:
+def _same_places(graphs: Sequence[KernelGraph], batches: Sequence[Batch]) -> bool:
     """Tell whether outputs that may be equal, being of one shape, have the size in one place."""
     labels: dict[Shape, set[Label | None]] = {}
     for graph, found in zip(graphs, batches, strict=True):
-        if found:
-            for shape, label in zip(graph.output_shapes, found.outputs, strict=True):
-                labels.setdefault(shape, set()).add(label)
+        for shape, label in zip(graph.output_shapes, found.outputs, strict=True):
+            labels.setdefault(shape, set()).add(label)
     return all(len(each) == 1 for each in labels.values())
 
 
 def _of_one(
-    graph: KernelGraph, names: frozenset[str], axes: Mapping[int, frozenset[str]]
+    graph: KernelGraph, names: frozenset[str], axes: Mapping[int, frozenset[str]], size: int
 ) -> KernelGraph:
     equations = list(graph.equations)
     for place, block in graph.blocks:
@@ -417,5 +487,5 @@ def _of_one(
             for each in (block.grid, block.loops)
         )
         equations[place] = replace(equations[place], op=replace(block, grid=grid, loops=loops))
-    sizes = tuple((name, 1 if name in names else size) for name, size in graph.sizes)
+    sizes = tuple((name, size if name in names else n) for name, n in graph.sizes)
     return replace(graph, sizes=sizes, equations=tuple(equations))

@@ -39,7 +39,7 @@ from mlc_course.mugraph.verify.false_accept_bound import Plan, order_chance, pla
 from mlc_course.mugraph.verify.field import Field, Residues
 from mlc_course.mugraph.verify.formula_bounds import Bound, Bounds
 from mlc_course.mugraph.verify.free_maxima import FreeMaxima
-from mlc_course.mugraph.verify.laws import Laws
+from mlc_course.mugraph.verify.laws import Laws, LawsOfMax
 from mlc_course.mugraph.verify.primes import draw, draw_anywhere
 from mlc_course.mugraph.verify.small_sizes import Family, Name, Small, family
 from mlc_course.mugraph.verify.uninterpreted import MOST, Growths, Uninterpreted
@@ -88,6 +88,7 @@ class Verdict:
     plan: Plan | None
     at_given: int = 0
     batch: tuple[str, ...] = ()
+    parts: tuple[tuple[str, int], ...] = ()
     domain: Undefined | None = None
 
     def __str__(self) -> str:
@@ -106,7 +107,7 @@ class Verdict:
         else:
             said = (
                 f"equal: a difference would be missed {bound} ({_tests(self.at_given)} at the "
-                f"given sizes{_for_all(self.batch)})"
+                f"given sizes{_for_all(self.batch, self.parts)})"
             )
         return f"{said}\n{self.domain}" if self.domain else said
 
@@ -115,10 +116,10 @@ def _tests(count: int) -> str:
     return f"{count:,} test{'s' * (count != 1)}"
 
 
-def _for_all(batch: Sequence[str]) -> str:
-    if not batch:
-        return ""
-    return f"; one index of {', '.join(batch)} stands for all"
+def _for_all(batch: Sequence[str], parts: Sequence[tuple[str, int]]) -> str:
+    said = [f"one index of {', '.join(batch)}"] if batch else []
+    said += [f"one of {many} parts of {name}" for name, many in parts]
+    return f"; {' and '.join(said)} stands for all" if said else ""
 
 
 def plain_verdict(verdict: Verdict) -> dict[str, Any]:
@@ -131,6 +132,7 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         "sizes": [dict(each) for each in verdict.sizes],
         "at_given": verdict.at_given,
         "batch": list(verdict.batch),
+        "parts": dict(verdict.parts),
         "domain": str(verdict.domain) if verdict.domain else None,
     }
 
@@ -147,6 +149,7 @@ def read_verdict(plain: dict[str, Any]) -> Verdict:
         None,
         plain["at_given"],
         tuple(plain["batch"]),
+        tuple(plain["parts"].items()),
     )
 
 
@@ -187,7 +190,7 @@ def screen(
         return False
     members = family(left, right, 2)
     small = members.larger(members.smallest(), members.free)
-    question = _Question(members, Core(small.left, small.right, ()), error, seed)
+    question = _Question(members, Core(small.left, small.right), error, seed)
     if question.uninterpreted():
         return True
     return question.has_functions and None not in _matched(question.on_small_sizes().equal)
@@ -262,7 +265,7 @@ class _Question:
                 return replace(found, equal=False, error_bound=0.0, counterexample=shown)
         if found.equal:
             domain = undefined(*self.pair, found.outputs, seed=self.rng.getrandbits(32))
-            return replace(found, domain=domain)
+            return replace(found, domain=domain, parts=self.given.parts)
         return found
 
     # At the given sizes.
@@ -296,18 +299,21 @@ class _Question:
         """Test with functions that obey some laws; None where these do not tell."""
         if not self.has_functions or len(self.growths.roots) > MOST_ROOTS:
             return None
+        return self._in_terms(Laws) or (self._in_terms(LawsOfMax) if self.has_maxima else None)
+
+    def _in_terms(self, laws: type[Laws]) -> Verdict | None:
         share = self.error / self.outputs**2
         for primes in range(2, MOST + 1):
             if TERMS * primes * self.numbers > NUMBERS:
                 return None
-            equal, miss = self._lawful_round(primes)
+            equal, miss = self._round(laws, primes)
             if None in _matched(equal):
                 return None
             rounds = max(1, math.ceil(math.log(share) / math.log(miss))) if 0 < miss < 1 else 1
             if miss >= 1 or rounds > FEW_ROUNDS:
                 continue
             for _ in range(rounds - 1):
-                equal &= self._lawful_round(primes)[0]
+                equal &= self._round(laws, primes)[0]
             order = tuple(each for each in _matched(equal) if each is not None)
             if len(order) < self.outputs:
                 return None
@@ -315,18 +321,18 @@ class _Question:
             return Verdict(True, bound, tests, None, order, (), None, tests, self.given.batch)
         return None
 
-    def _lawful_round(self, primes: int) -> tuple[Equal, float]:
+    def _round(self, laws: type[Laws], primes: int) -> tuple[Equal, float]:
         """Make one round that says something; return what is equal, and how likely it misses."""
         for _ in range(REDRAWS):
-            laws = Laws(Uninterpreted(primes, self.rng, self.growths.roots), Growths())
-            ours, theirs = _both(*self.pair, laws)
+            m = laws(Uninterpreted(primes, self.rng, self.growths.roots), Growths())
+            ours, theirs = _both(*self.pair, m)
             equal, told = self.alike.copy(), True
             for i, j in np.argwhere(self.alike):
                 same, known = _equal(ours[i].value, theirs[j].value, primes)
                 equal[i, j], told = bool(same.all()), told and bool(known.all())
             if told:
                 apart = [ours[i].growth.apart(theirs[j].growth) for i, j in np.argwhere(self.alike)]
-                return equal, laws.growths.missed(primes, apart)
+                return equal, m.growths.missed(primes, apart)
         return ~self.alike, 1.0
 
     def _rounds(self) -> tuple[int, int, float] | None:

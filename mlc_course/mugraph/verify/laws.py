@@ -20,6 +20,7 @@ by their residues; that two different ones have the same is a case of that bound
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -32,6 +33,7 @@ from mlc_course.mugraph.verify.field import Residues
 from mlc_course.mugraph.verify.uninterpreted import Growth, Growths, Uninterpreted
 
 MANY = 8  # parts or factors, of which a term forgets how it was made
+HIGH = 16  # power, above which it forgets too
 HALF = Fraction(1, 2)
 
 
@@ -40,7 +42,8 @@ class Term:
     """Residues and the bounds on their formulas; how it was made, as far as that is of use.
 
     ``parts`` have a sign each, ``factors`` a power, by their keys. A ``number`` is a constant.
-    ``log`` is the term that this one is exp of, ``exp`` the one that it is the logarithm of.
+    ``log`` is the term that this one is exp of, ``exp`` the one that it is the logarithm of, and
+    ``relu`` the one that it is the positive part of.
     """
 
     laws: Laws
@@ -50,6 +53,7 @@ class Term:
     number: Fraction | None = None
     log: Term | None = None
     exp: Term | None = None
+    relu: Term | None = None
     parts: Sequence[tuple[int, Term]] = ()
     made_of: Mapping[bytes, tuple[Term, Fraction]] = field(default_factory=dict)
     key_cache: bytes = b""
@@ -112,6 +116,7 @@ class Laws:
         self.base, self.growths = base, growths
         self._exps: dict[bytes, Term] = {}
         self._roots: dict[bytes, Term] = {}
+        self._relus: dict[bytes, Term] = {}
         self._moved: dict[tuple[int, Any], tuple[Term, Term]] = {}
 
     # Terms that are not taken apart.
@@ -127,23 +132,6 @@ class Laws:
     def whole(self, n: int) -> Term:
         return self.constant(Number(Fraction(n)))
 
-    def maximum(self, x: Term, y: Term) -> Term:
-        return self._selected("maximum", x, y, x.nonnegative or y.nonnegative)
-
-    def minimum(self, x: Term, y: Term) -> Term:
-        return self._selected("minimum", x, y, x.nonnegative and y.nonnegative)
-
-    def _selected(self, name: str, x: Term, y: Term, nonnegative: bool) -> Term:
-        value = getattr(self.base, name)(x.value, y.value)
-        growth = getattr(self.growths, name)(x.growth, y.growth)
-        return Term(self, value, growth, nonnegative)
-
-    def max(self, x: Term, axis: int) -> Term:
-        if x.shape[axis] == 1:
-            return x
-        value, growth = self.base.max(x.value, axis), self.growths.max(x.growth, axis)
-        return Term(self, value, growth, x.nonnegative)
-
     def count(self, x: Term, axis: int) -> int:
         return x.shape[axis]
 
@@ -153,19 +141,22 @@ class Laws:
     # Sums.
 
     def add(self, x: Term, y: Term) -> Term:
-        """Add, with common factors taken out."""
+        """Add, with common factors taken out, and exp over a common denominator."""
+        if x.number == 0 or y.number == 0:
+            return y if x.number == 0 else x
+        parts = _cancelled((*x.summands, *y.summands))
+        if len(parts) == 1 and parts[0][0] == 1:
+            return parts[0][1]
         made = Term(self, x.value + y.value, x.growth + y.growth, x.nonnegative and y.nonnegative)
-        parts = (*x.summands, *y.summands)
         made.parts = parts if len(parts) <= MANY else ()
-        if x.made_of and y.made_of:
-            common = {
-                k: f for k, f in x.made_of.items() if k in y.made_of and f[1] == y.made_of[k][1]
-            }
-            if common:
-                rest = [self._without(each, common) for each in (x, y)]
-                inner = Term(self, rest[0].value + rest[1].value, rest[0].growth + rest[1].growth)
-                inner.nonnegative = rest[0].nonnegative and rest[1].nonnegative
-                made.made_of = _multiplied({inner.key: (inner, Fraction(1))}, common, 1)
+        if x.number is not None and y.number is not None:
+            return self.constant(Number(x.number + y.number))
+        common = _common(x, y)
+        if common:
+            rest = [self._product(_multiplied(each.factors, common, -1)) for each in (x, y)]
+            inner = self.add(*rest)
+            made.made_of = _multiplied(inner.factors, common, 1)
+            return self._rebuilt(made)
         return made
 
     def neg(self, x: Term) -> Term:
@@ -210,6 +201,8 @@ class Laws:
     def mul(self, x: Term, y: Term, power: int) -> Term:
         """Return x y, or x / y for a power of -1."""
         factors = _multiplied(x.factors, y.factors, power)
+        if _has_roots(x.made_of) and _has_roots(y.made_of):
+            return self._product(factors)
         nonnegative = all(f.nonnegative or p % 2 == 0 for f, p in factors.values())
         if power == 1:
             made = Term(self, x.value * y.value, x.growth * y.growth, nonnegative)
@@ -219,7 +212,7 @@ class Laws:
             made.number = x.number * y.number if power == 1 else x.number / y.number
         if y.number is not None and x.parts:
             made.parts = [(sign, self.mul(part, y, power)) for sign, part in x.parts]
-        if len(factors) <= MANY:
+        if len(factors) <= MANY and all(abs(times) <= HIGH for _, times in factors.values()):
             made.made_of = factors
         return self._rebuilt(made)
 
@@ -232,14 +225,20 @@ class Laws:
 
     def _rebuilt(self, x: Term) -> Term:
         """Compute a product anew if roots are among its factors, of which two may be one factor."""
-        if all(power.denominator == 1 for _, power in x.made_of.values()):
+        if not _has_roots(x.made_of):
             return x
         made = self._product(x.made_of)
         x.value, x.growth, x.nonnegative = made.value, made.growth, made.nonnegative
         return x
 
     def _product(self, factors: Mapping[bytes, tuple[Term, Fraction]]) -> Term:
+        if len(factors) == 1:
+            ((term, power),) = factors.values()
+            if power == 1:
+                return term
         made = self.whole(1)
+        if not factors:
+            return made
         value, growth, nonnegative = made.value, made.growth, True
         for term, power in factors.values():
             whole = power.numerator // power.denominator
@@ -250,10 +249,16 @@ class Laws:
                     value = value * each.value if up else value / each.value
                     growth = growth * each.growth if up else growth / each.growth
             nonnegative &= term.nonnegative or power % 2 == 0
-        return Term(self, value, growth, nonnegative, made_of=factors)
+        number: Fraction | None = Fraction(1)
+        for term, power in factors.values():
+            known = number is not None and term.number and power.denominator == 1
+            number = number * term.number ** int(power) if known else None  # type: ignore[operator]
+        return Term(self, value, growth, nonnegative, number, made_of=factors)
 
     def _root(self, x: Term) -> Term:
         """Return the square root of a factor."""
+        if x.log:
+            return self.exp(x.log * self.constant(Number(HALF)))
         if x.key not in self._roots:
             if x.number is not None and x.number > 0:
                 above, below = root(x.number.numerator), root(x.number.denominator)
@@ -264,18 +269,51 @@ class Laws:
             self._roots[x.key] = made
         return self._roots[x.key]
 
+    # Maxima, free (``free_maxima``).
+
+    def maximum(self, x: Term, y: Term) -> Term:
+        return self._selected("maximum", x, y, x.nonnegative or y.nonnegative)
+
+    def minimum(self, x: Term, y: Term) -> Term:
+        return self._selected("minimum", x, y, x.nonnegative and y.nonnegative)
+
+    def _selected(self, name: str, x: Term, y: Term, nonnegative: bool) -> Term:
+        value = getattr(self.base, name)(x.value, y.value)
+        growth = getattr(self.growths, name)(x.growth, y.growth)
+        return Term(self, value, growth, nonnegative)
+
+    def max(self, x: Term, axis: int) -> Term:
+        if x.shape[axis] == 1:
+            return x
+        value, growth = (m.max(v, axis) for m, v in self._both(x))
+        return Term(self, value, growth, x.nonnegative)
+
+    def _both(self, x: Term) -> Sequence[tuple[Any, Any]]:
+        return (self.base, x.value), (self.growths, x.growth)
+
     # Functions.
 
     def exp(self, x: Term) -> Term:
-        made = self.whole(1)
+        made: Term | None = None
         for sign, part in x.summands:
             if part.number != 0:
-                made = self.mul(made, self._exp(part), sign)
-        return made
+                one = self._exp(part)
+                if made is None and sign > 0:
+                    made = one
+                else:
+                    made = self.mul(made or self.whole(1), one, sign)
+        return made or self.whole(1)
 
     def _exp(self, x: Term) -> Term:
         if x.exp:
             return x.exp
+        times = [term.number for term, power in x.made_of.values() if term.number and power == 1]
+        others = [term for term, _ in x.made_of.values() if term.number is None]
+        if len(others) == 1 and others[0].exp and len(times) + 1 == len(x.made_of):
+            whole = Fraction(math.prod(times))
+            if whole.denominator == 1 and abs(whole) <= HIGH:  # exp(n log(a)) = a ** n
+                power = {others[0].exp.key: (others[0].exp, Fraction(whole))}
+                return self._product(power)
         if x.key not in self._exps:
             value, growth = self.base.exp(x.value), self.growths.exp(x.growth)
             self._exps[x.key] = Term(self, value, growth, True, log=x)
@@ -293,8 +331,9 @@ class Laws:
             if term.number == 1:
                 continue
             one = self._log(name, term)
-            if power != 1:
-                one = one * self.constant(Number(power))
+            if abs(power) != 1:
+                one = one * self.constant(Number(abs(power)))
+            one = one if power > 0 else -one
             made = one if made is None else made + one
         return made or self.whole(0)
 
@@ -363,6 +402,147 @@ class Laws:
         return made
 
 
+class LawsOfMax(Laws):
+    """The arithmetic of terms in which max(x, y) is y + relu(x - y).
+
+    Of relu(x) = max(x, 0) it is known that relu(-x) = relu(x) - x, that relu(a x) = a relu(x) for
+    an a that is not negative, and that relu(relu(x) - c) = relu(x - c) for a number c from 0 up.
+    The largest of a row has what is the same along the row taken out, and is free besides.
+    """
+
+    def __init__(self, base: Uninterpreted, growths: Growths) -> None:
+        super().__init__(base, growths)
+        self._relus: dict[bytes, Term] = {}
+
+    def maximum(self, x: Term, y: Term) -> Term:
+        if x.log and y.log:
+            return self.exp(self.maximum(x.log, y.log))
+        made = y + self.relu(x - y)
+        made.nonnegative |= x.nonnegative or y.nonnegative
+        return made
+
+    def minimum(self, x: Term, y: Term) -> Term:
+        made = x - self.relu(x - y)
+        made.nonnegative |= x.nonnegative and y.nonnegative
+        return made
+
+    def relu(self, x: Term) -> Term:
+        """Return the larger of x and 0."""
+        for sign in (1, -1):  # max(max(w, 0), c) = max(w, c) for c >= 0
+            inner, offset = _of_relu(x, sign)
+            if inner is not None and offset <= 0:
+                least = self.relu(inner + self.constant(Number(offset)))
+                return least if sign > 0 else least + x
+        out, sign = dict[bytes, tuple[Term, Fraction]](), 1
+        for key, (term, power) in x.factors.items():
+            if term.number is not None and term.number < 0 and power.denominator == 1:
+                sign *= -1 if power % 2 else 1
+                size = self.constant(Number(-term.number))
+                out = _multiplied(out, {size.key: (size, power)}, 1)
+            elif term.nonnegative or power % 2 == 0:
+                out[key] = term, power
+        rest = {k: f for k, f in x.factors.items() if k not in out and f[0].number is None}
+        outside = self._product(out)
+        if rest and not out:
+            return self._of_either_sign(self._product(rest) if x.made_of else x, sign)
+        if not rest:
+            return outside if sign > 0 else self.whole(0)
+        inside = self._product(rest) if x.made_of else x
+        return outside * self._of_either_sign(inside, sign)
+
+    def _of_either_sign(self, x: Term, sign: int) -> Term:
+        """Return relu(x), or relu(-x), by the function of one of the two."""
+        given = x if sign > 0 else -x
+        if given.key in self._relus:
+            return self._relus[given.key]
+        other = -given
+        if other.key < given.key:
+            made = given + self._of_either_sign(other, 1)
+            value, growth = made.value, made.growth
+        else:
+            value, growth = (m.function("max", v) for m, v in self._both(given))
+        self._relus[given.key] = Term(self, value, growth, True, relu=given)
+        return self._relus[given.key]
+
+    def max(self, x: Term, axis: int) -> Term:
+        """Return the largest along an axis, with what is the same along it taken out."""
+        if x.shape[axis] == 1:
+            return x
+        if x.log:
+            return self.exp(self.max(x.log, axis))
+        beside = [(sign, part) for sign, part in x.parts if _extent(part, axis) == 1]
+        if beside and len(beside) < len(x.parts):
+            inside = [(sign, part) for sign, part in x.parts if _extent(part, axis) > 1]
+            return self._summed([(1, self.max(self._summed(inside), axis)), *beside])
+        out = {
+            k: f
+            for k, f in x.made_of.items()
+            if _extent(f[0], axis) == 1 and (f[0].nonnegative or f[1] % 2 == 0)
+        }
+        if out and len(out) < len(x.made_of):
+            return self.max(self._without(x, out), axis) * self._product(out)
+        value, growth = (m.max(v, axis) for m, v in self._both(x))
+        return Term(self, value, growth, x.nonnegative)
+
+    def _summed(self, parts: Sequence[tuple[int, Term]]) -> Term:
+        made = self.whole(0)
+        for sign, part in parts:
+            made = made + (part if sign > 0 else -part)
+        return made
+
+    def function(self, name: str, x: Term) -> Term:
+        """Apply sqrt, or log, as ever; but of the square of what has no known sign, by abs."""
+        if name != "sqrt" or not all(f.nonnegative or p % 2 == 0 for f, p in x.factors.values()):
+            return super().function(name, x)
+        made = self.whole(1)
+        for term, power in x.factors.values():
+            size = term if term.nonnegative else 2 * self.relu(term) - term
+            made = made * self._product({size.key: (size, power * HALF)})
+        return made
+
+
+def _cancelled(parts: Sequence[tuple[int, Term]]) -> Sequence[tuple[int, Term]]:
+    """Leave out parts that are there once more with the other sign."""
+    if len({sign for sign, _ in parts}) < 2:
+        return parts
+    left: list[tuple[int, Term]] = []
+    for sign, part in parts:
+        other = next((each for each in left if each[0] != sign and each[1].key == part.key), None)
+        if other:
+            left.remove(other)
+        else:
+            left.append((sign, part))
+    return left or parts
+
+
+def _common(x: Term, y: Term) -> dict[bytes, tuple[Term, Fraction]]:
+    """Return the factors that two summands share, and the lesser power of each exp in them."""
+    if not x.made_of and not y.made_of:
+        return {}
+    found = {}
+    ours, theirs = x.factors, y.factors
+    for key, (term, power) in {**theirs, **ours}.items():
+        both = [each[key][1] if key in each else Fraction(0) for each in (ours, theirs)]
+        if both[0] == both[1]:
+            found[key] = term, power
+        elif term.log and min(both):
+            found[key] = term, min(both)
+    return {} if found.keys() == ours.keys() == theirs.keys() and not x.number else found
+
+
+def _of_relu(x: Term, times: int) -> tuple[Term | None, Fraction]:
+    """Return w and c if ``times`` a term is relu(w) + c."""
+    offset, inner = Fraction(0), None
+    for sign, part in x.parts:
+        if part.number is not None:
+            offset += times * sign * part.number
+        elif inner is None and times * sign > 0 and part.relu:
+            inner = part.relu
+        else:
+            return None, Fraction(0)
+    return inner, offset
+
+
 def _always(x: Term) -> bool:
     return True
 
@@ -371,6 +551,10 @@ def _of_one_shape(x: Term) -> bool:
     """Tell whether a term is made of terms of its own shape."""
     near = (*(part for _, part in x.parts), *(term for term, _ in x.made_of.values()))
     return all(each.shape in ((), x.shape) for each in (*near, x.log or x, x.exp or x))
+
+
+def _has_roots(factors: Mapping[bytes, tuple[Term, Fraction]]) -> bool:
+    return any(power.denominator != 1 for _, power in factors.values())
 
 
 def _extent(x: Term, axis: int) -> int:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_graphs import graphs
 
+from mlc_course.errors import CourseError
 from mlc_course.mugraph.ir import KernelGraph, parse, run
 from mlc_course.mugraph.programs import PROGRAM_OF, published, workload
 from mlc_course.mugraph.verify.batch_sizes import batch, core
@@ -177,3 +178,58 @@ def test_the_graph_of_one_index_of_random_graphs_computes_that_index(
     drawn: KernelGraph, seed: int
 ) -> None:
     assert_one_index_stands_for_all(drawn, seed)
+
+
+SPLIT = """split(X[b=16, d=64], W[d, n=32]):
+  block grid(x=8, y=4):
+    x = load(X, imap={y: 1})
+    w = load(W, imap={x: 1, y: 0})
+    p = matmul(x, w)
+    P = store(p, omap={x: 1, y: 1})
+    s = sum(x, axis=1)
+    S = store(s, omap={x: 1, y: 1})
+  block grid(x=8) loop(part=4):
+    p = load(P, imap={x: 1}, fmap={part: 1})
+    s = load(S, imap={x: 1}, fmap={part: 1})
+    a = accumulate(p)
+    t = accumulate(s)
+    y = mul(a, t)
+    Y = store(y, omap={x: 1})
+  return Y"""
+WHOLE = """whole(X[b=16, d=64], W[d, n=32]):
+  p = matmul(X, W)
+  s = sum(X, axis=1)
+  Y = mul(p, s)
+  return Y"""
+
+
+def test_one_part_of_a_grid_stands_for_all() -> None:
+    """Two kernels that lay the parts of a sum between the tiles: no index of n stands for all."""
+    split, whole = parse(SPLIT), parse(WHOLE)
+    found = core(split, whole, family(split, whole).classes)
+    assert found.batch == ("b",) and found.parts == (("n", 8),)
+    assert found.left.size_of == {"b": 1, "d": 64, "n": 4}
+    rng = np.random.default_rng(0)
+    X, W = rng.normal(size=(16, 64)), rng.normal(size=(64, 32))
+    (outputs,) = run(split, {"X": X, "W": W})
+    for part in (0, 3, 7):
+        of = slice(4 * part, 4 * part + 4)
+        (got,) = run(found.left, {"X": X[5:6], "W": W[:, of]})
+        assert np.allclose(got, outputs[5:6, of])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("p = load(P, imap={x: 1}, fmap={part: 1})", "p = load(P, fmap={part: 1})"),
+        ("x = load(X, imap={y: 1})", "x = load(X, imap={x: 0, y: 1})"),
+        ("y = mul(a, t)", "u = scale(t, by=1/n)\n    y = mul(a, u)"),
+    ],
+)
+def test_parts_that_meet_do_not_stand_for_all(old: str, new: str) -> None:
+    try:
+        changed = parse(SPLIT.replace(old, new))
+    except CourseError:
+        return  # not even a graph
+    found = core(changed, changed, family(changed, changed).classes)
+    assert not found.parts and "n" not in found.batch

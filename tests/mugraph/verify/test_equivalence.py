@@ -147,8 +147,8 @@ def test_exp_in_exp_under_refactoring(depth: int) -> None:
 
 def test_a_smaller_error_takes_more_tests() -> None:
     left, right = graph(STABLE), graph(PLAIN)
-    some, more = verify(left, right, error=1e-3, seed=1), verify(left, right, error=1e-12, seed=1)
-    assert more.trials > some.trials and more.error_bound <= 1e-12 < some.error_bound <= 1e-3
+    some, more = verify(left, right, error=1e-3, seed=1), verify(left, right, error=1e-40, seed=1)
+    assert more.trials > some.trials and more.error_bound <= 1e-40 < some.error_bound <= 1e-3
 
 
 # Several outputs.
@@ -168,11 +168,9 @@ def test_an_output_twice_is_not_two_outputs() -> None:
 
 
 def test_the_error_is_that_of_all_pairs_of_outputs() -> None:
-    left = graph("s = add(X, Y); a = exp(s); b = exp(Y)", returns="a, b")
-    right = graph("x = exp(X); b = exp(Y); a = mul(x, b)", returns="a, b")
-    verdict = verify(left, right, seed=1)
-    assert verdict.plan is not None
-    assert verdict.error_bound >= 4 * verdict.plan.error_bound
+    body = "s = add(X, Y); a = exp(s); b = exp(Y)"
+    one, two = graph(body, returns="a"), graph(body, returns="a, b")
+    assert verify(two, two, seed=1).error_bound >= 4 * verify(one, one, seed=1).error_bound
 
 
 def test_outputs_that_may_be_equal_in_another_order_are_undecided() -> None:
@@ -295,8 +293,9 @@ def test_zero_everywhere_below_the_line_is_undecided() -> None:
     [
         ("a = square(X); b = square(Y); c = sqrt(a); d = sqrt(b); F = mul(c, d)",
          "m = mul(X, Y); s = square(m); F = sqrt(s)"),
-        ("F = relu(X)", "n = neg(X); r = relu(n); F = add(X, r)"),
-        ("e = exp(X); F = log(e)", "F = scale(X, by=1)"),
+        ("n = neg(X); r = relu(n); m = neg(r); e = exp(m); f = shift(e, by=-1); F = maximum(X, f)",
+         "n = neg(X); r = relu(n); m = neg(r); e = exp(m); f = shift(e, by=-1); p = relu(X); "
+         "F = add(p, f)"),
     ],
 )  # fmt: skip
 def test_equal_by_a_law_that_it_does_not_know_is_undecided(left: str, right: str) -> None:
@@ -315,16 +314,30 @@ def test_rounding_is_no_counterexample() -> None:
         verify(swallowed, plain, seed=1)
 
 
-def test_many_maxima_are_no_trouble_and_too_many_orders_are_undecided() -> None:
+def test_many_maxima_are_no_trouble() -> None:
     eight = [f"X{i}" for i in range(9)]
     inputs = ", ".join([f"{eight[0]}[n=4]", *(f"{name}[n]" for name in eight[1:])])
     clamps = "; ".join(f"c{i} = clamp({name}, low=-1, high=1)" for i, name in enumerate(eight))
     sums = "; ".join(f"s{i + 1} = add(s{i}, c{i + 1})" for i in range(8))
     left = graph(f"{clamps}; s0 = scale(c0, by=1); {sums}", inputs, "s8")
     assert verify(left, left, seed=1).equal
-    twice = graph(f"{clamps}; s0 = maximum(c0, c0); {sums}", inputs, "s8")  # max(c, c) = c
-    with pytest.raises(Undecided, match="too many values are compared"):
-        verify(left, twice, seed=1)
+    twice = graph(f"{clamps}; s0 = maximum(c0, c0); {sums}", inputs, "s8")
+    assert verify(left, twice, seed=1).equal
+    mapped = "n{0} = neg({1}); r{0} = relu({1}); q{0} = relu(n{0}); a{0} = add(r{0}, q{0}); "
+    mapped += "m{0} = neg(a{0}); e{0} = exp(m{0}); p{0} = shift(e{0}, by=1); l{0} = log(p{0}); "
+    mapped += "c{0} = add(r{0}, l{0})"  # softplus, by a law that is not known
+    stable = "; ".join(mapped.format(i, name) for i, name in enumerate(eight))
+    plain = "; ".join(
+        f"e{i} = exp({name}); p{i} = shift(e{i}, by=1); c{i} = log(p{i})"
+        for i, name in enumerate(eight)
+    )
+    scaled = "s0 = scale(c0, by=1)"
+    with pytest.raises(Undecided):
+        verify(
+            graph(f"{stable}; {scaled}; {sums}", inputs, "s8"),
+            graph(f"{plain}; {scaled}; {sums}", inputs, "s8"),
+            seed=1,
+        )
     right = graph(f"{clamps}; s0 = scale(c0, by=2); {sums}", inputs, "s8")
     assert_shown(verify(left, right, seed=1))
 

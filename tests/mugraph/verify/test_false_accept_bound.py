@@ -25,10 +25,12 @@ families = st.integers(2, 5).flatmap(
     )
 )
 
+P = 2**127 - 1  # of fingerprints
+
 
 def entry(sets: list[frozenset[int]], *, ordered: bool = False) -> Bound:
     compared = frozenset[int]().union(*sets)
-    return Bound(1, compared=compared, selections=frozenset(sets), ordered=ordered)
+    return Bound(1, P, compared=compared, selections=frozenset(sets), ordered=ordered)
 
 
 def worst_share(sets: list[frozenset[int]]) -> Fraction:
@@ -66,7 +68,7 @@ def test_the_formula_says_what_it_can_for_online_softmax() -> None:
     assert order_chance(entry([sets[1]]), entry([sets[1]])) == 1 / 12
     one = entry([frozenset({0, 1, 2})], ordered=True)
     assert order_chance(one, entry([frozenset({2, 3})])) == 1 / 24
-    assert order_chance(Bound(1), Bound(2)) == 1
+    assert order_chance(Bound(1, P), Bound(2, P)) == 1
 
 
 def test_a_polynomial_of_degree_d_vanishes_with_d_in_p() -> None:
@@ -78,7 +80,7 @@ def test_a_polynomial_of_degree_d_vanishes_with_d_in_p() -> None:
 def test_pairs_of_exponents_and_large_coefficients_are_counted() -> None:
     primes = levels(17, 1)
     q, p, n = primes.lowest, primes.least[0], primes.listed[0]
-    g = Bound(1, Size(1, 2, 3))
+    g = Bound(1, P, Size(1, 2, 3))
     found = vanishing(Size(4, 7, 50, g), 1, primes)
     assert found == pytest.approx(6 * 2 / q + math.log(50) / (n * math.log(p)) + 7 / p)
     assert vanishing(Size(q, 7, 50, g), 1, primes) == math.inf
@@ -86,7 +88,7 @@ def test_pairs_of_exponents_and_large_coefficients_are_counted() -> None:
 
 def test_more_exponentials_degree_or_coefficients_are_never_less_likely_to_vanish() -> None:
     primes = levels(17, 2)
-    inner = Bound(1, Size(2, 3, 4, Bound(1, ONE)))
+    inner = Bound(1, Size(2, 3, 4, Bound(1, P, ONE)))
     sizes = [Size(k, d, w, inner) for k, d, w in itertools.product((1, 2, 9), repeat=3)]
     for small, large in itertools.product(sizes, sizes):
         if all(
@@ -173,7 +175,7 @@ def test_sums_of_exponentials_vanish_no_more_often_than_the_theorem_says(
     primes, rng = tiny_levels(q, 1), random.Random(q)
     weight = sum(abs(c) for c, _ in terms)
     slopes = max(abs(g) for _, g in terms)
-    size = Size(len(terms), 0, weight, Bound(1, Size(1, 1, slopes)))
+    size = Size(len(terms), 0, weight, Bound(1, P, Size(1, 1, slopes)))
     limit = vanishing(size, 1, primes)
     if limit >= 1:
         return
