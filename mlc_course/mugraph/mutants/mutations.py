@@ -356,10 +356,49 @@ def _inputs_exchanged(graph: KernelGraph) -> Iterator[dict[str, Any]]:
             yield {"inputs": tuple(inputs)}
 
 
+def _numbers_for_sizes(graph: KernelGraph) -> Iterator[dict[str, Any]]:
+    """Write a constant that names a size as a number: its own, or that of other sizes."""
+    steps = {n for _, block in graph.blocks for _, n in (*block.grid, *block.loops)}
+    for path, equation, _ in _sites(graph):
+        for name, constant in equation.attributes:
+            if isinstance(constant, Constant) and constant.powers:
+                own = constant.number(graph.size_of)
+                others = {own.coefficient} | {
+                    own.coefficient * Fraction(size, other)
+                    for size, other in itertools.product(graph.size_of.values(), repeat=2)
+                }
+                others |= {own.coefficient * n for n in steps} | {
+                    own.coefficient / n for n in steps
+                }
+                for number in sorted(others) if not own.roots else ():
+                    changed = _attribute(equation, name, Constant(number))
+                    yield {"equations": _replaced(graph.equations, path, changed)}
+
+
+def _numbers_in_loops(graph: KernelGraph) -> Iterator[dict[str, Any]]:
+    """Make a number of a block graph as many times as large as a loop or a grid has steps."""
+    for place, block in graph.blocks:
+        for path, equation, _ in _inside((place,), block.equations, len(block.loads)):
+            for name, constant in equation.attributes:
+                if isinstance(constant, Constant):
+                    for _, n in (*block.grid, *block.loops):
+                        for factor in (Fraction(n), Fraction(1, n), Fraction(2, n)):
+                            other = replace(constant, coefficient=constant.coefficient * factor)
+                            changed = _attribute(equation, name, other)
+                            yield {"equations": _replaced(graph.equations, path, changed)}
+
+
+def _attribute(equation: Equation, name: str, value: Any) -> Equation:
+    changed = tuple((n, value if n == name else old) for n, old in equation.attributes)
+    return replace(equation, attributes=changed)
+
+
 OF_GRAPHS: Mapping[str, Callable[[KernelGraph], Iterator[dict[str, Any]]]] = {
     "neighbours exchanged": _neighbours_exchanged,
     "outputs permuted": _other_outputs,
     "another output": _other_output,
     "inputs exchanged": _inputs_exchanged,
+    "a number for a size": _numbers_for_sizes,
+    "a number times the steps": _numbers_in_loops,
 }
 KINDS = (*OF_EQUATIONS, *OF_BLOCKS, *OF_GRAPHS)

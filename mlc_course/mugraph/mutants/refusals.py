@@ -13,7 +13,7 @@ import numpy as np
 from mlc_course.errors import Undecided
 from mlc_course.mugraph.ir import Array, KernelGraph, run
 from mlc_course.mugraph.mutants.mutations import Mutant, mutants
-from mlc_course.mugraph.verify import family, verify
+from mlc_course.mugraph.verify import core, family, verify
 
 REFUSED, ACCEPTED, UNDECIDED = "refused", "accepted", "undecided"
 TOLERANCE = 1e-7  # relative to the largest entry; float64 errs by 1e-13 or so on these sizes
@@ -56,6 +56,12 @@ def base(graph: KernelGraph, program: KernelGraph) -> Base:
         small = members.smallest()
     distinct = members.larger(small, members.free)
     return Base(distinct.left, distinct.right)
+
+
+def given(graph: KernelGraph, program: KernelGraph) -> Base:
+    """Return the two on the sizes that they have, but for one index of each batch size."""
+    found = core(graph, program, family(graph, program).classes)
+    return Base(found.left, found.right)
 
 
 def drawn(bases: Sequence[Base], count: int, rng: random.Random) -> Iterator[tuple[Base, Mutant]]:

@@ -5,6 +5,7 @@ Read ``equivalence`` first, which says in which order the tests are made, then `
 and ``false_accept_bound`` (the theorem and its proof).
 """
 
+from mlc_course.mugraph.verify.batch_sizes import core
 from mlc_course.mugraph.verify.counterexample import difference
 from mlc_course.mugraph.verify.equivalence import (
     Verdict,
@@ -31,6 +32,7 @@ __all__ = [
     "Tower",
     "Verdict",
     "compared",
+    "core",
     "difference",
     "draw",
     "family",

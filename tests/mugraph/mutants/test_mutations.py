@@ -21,6 +21,7 @@ from mlc_course.mugraph.mutants.refusals import (
     base,
     differ,
     drawn,
+    given,
     judged,
     table,
     tally,
@@ -84,6 +85,54 @@ def test_of_2000_mutants_none_that_differs_is_accepted(
     # Where a difference shows, it is decided, but for outputs alike in shape on some sizes only.
     assert total[UNDECIDED] < max(20, 60 * count // 2000)
     assert sum(each.said == UNDECIDED and each.differs for each in found) < 6
+
+
+# RMSNorm in eight steps, each of which adds a part of eps.
+IN_STEPS = parse("""in_steps(X[b=16, d=1024]):
+  block grid(x=16) loop(k=8):
+    x = load(X, imap={x: 0}, fmap={k: 1})
+    squares = square(x)
+    sums = sum(squares, axis=1)
+    mean = scale(sums, by=1/d)
+    more = shift(mean, by=1/8000000)
+    total = accumulate(more)
+    Total = store(total, omap={x: 0})
+  rms = sqrt(Total)
+  Y = div(X, rms)
+  return Y""")
+AT_ONCE = parse("""at_once(X[b=16, d=1024]):
+  squares = square(X)
+  mean = mean(squares, axis=1)
+  more = shift(mean, by=1/1000000)
+  rms = sqrt(more)
+  Y = div(X, rms)
+  return Y""")
+
+
+@pytest.fixture(scope="module")
+def given_bases() -> list[Base]:
+    """The published graphs on the sizes that they have, and numbers that are added in loops."""
+    pairs = [(published(f), workload(p)) for f, p in PROGRAM_OF.items()]
+    return [given(*each) for each in (*pairs, (IN_STEPS, AT_ONCE), (AT_ONCE, IN_STEPS))]
+
+
+@pytest.mark.slow
+@pytest.mark.fuzz
+def test_of_3000_mutants_at_the_given_sizes_none_that_differs_is_accepted(
+    given_bases: list[Base], full: bool, seed: int, tried: Tried
+) -> None:
+    """Of the first 60 of them, but with ``--full``; 16 and more steps, rows of 4096."""
+    count = 3000 if full else 60
+    found = [
+        judged(mutant, each) for each, mutant in drawn(given_bases, count, random.Random(seed))
+    ]
+    tried("mutants at the given sizes", len(found))
+    print(f"\n{table(tally(found))}")
+    assert_none_wrong(found)
+    total = counted(found)
+    assert total[REFUSED] > 0.5 * len(found)
+    alike = [each for each in found if each.said == REFUSED and not each.differs]
+    assert len(alike) < max(6, len(found) // 50), "\n\n".join(map(str, alike))
 
 
 @pytest.mark.slow
