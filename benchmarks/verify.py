@@ -2,12 +2,15 @@
 
     python benchmarks/verify.py --check --json out/verify.json --plot out/verify.svg
 
-One core. Mirage's path for CPUs takes 4.4 s for one test of RMSNorm and a product, without a bound
-(one thread, its own C++ on the shapes of its benchmark, where ours tests small sizes).
+One core, at the sizes of the benchmark, of which one index stands for all of each batch size.
+Mirage's path for CPUs takes 4.4 s for one test of RMSNorm and a product, without a bound (one
+thread, its own C++ on the whole of these sizes). Half of the mutants are judged on small sizes,
+half on those given.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import statistics
@@ -33,6 +36,7 @@ from mlc_course.mugraph.mutants import (
     Judged,
     base,
     drawn,
+    given,
     judged,
     table,
     tally,
@@ -43,8 +47,7 @@ from mlc_course.units import milliseconds
 
 SAVED = Path(__file__).parents[1] / "tests" / "mugraph" / "ir" / "mirage_saved"
 ERROR = 1e-9
-WANTED_S, MIRAGE_S = 0.1, 4.4
-OURS_BESIDES = {"online_softmax_attention", "attention_split_kv"}  # no benchmark of Mirage's
+WANTED_S, LONGEST_S, MIRAGE_S = 0.25, 1.0, 4.4
 EVERY = 8  # graph of a file of Mirage's has mutants
 COLOURS = {REFUSED: OURS, ACCEPTED: ROOF, UNDECIDED: NUMPY}
 LABELS = {
@@ -89,8 +92,12 @@ def bases() -> list[Base]:
 
 
 def refused(count: int, seed: int) -> list[Judged]:
-    """What is said of so many mutants."""
-    chosen = drawn(bases(), count, random.Random(seed))
+    """What is said of so many mutants, half of them at the sizes of the benchmark."""
+    at_given = [given(published(f), workload(p)) for f, p in PROGRAM_OF.items()]
+    rng = random.Random(seed)
+    chosen = itertools.chain(
+        drawn(bases(), count - count // 2, rng), drawn(at_given, count // 2, rng)
+    )
     return [
         judged(mutant, each, error=ERROR)
         for each, mutant in tqdm(chosen, total=count, unit="mutant")
@@ -125,7 +132,7 @@ def _draw_times(axes: Any, rows: Sequence[dict[str, Any]]) -> None:
             fontsize=9,
         )
     for seconds, colour, said, side in (
-        (WANTED_S, ROOF, "wanted", "right"),
+        (WANTED_S, ROOF, "wanted\n(median)", "right"),
         (MIRAGE_S, NUMPY, "one test\nof Mirage's", "left"),
     ):
         axes.axvline(1e3 * seconds, color=colour, linestyle="--", linewidth=1.2)
@@ -188,7 +195,7 @@ def main() -> int:
     counts = {kind: dict(row) for kind, row in counted.items()}
     counts = {kind: {said: row.get(said, 0) for said in COLOURS} for kind, row in counts.items()}
     wrong = [str(each) for each in found if each.wrong]
-    slowest = max(row["median_s"] for row in rows if row["name"] not in OURS_BESIDES)
+    medians = [row["median_s"] for row in rows]
     figures = {
         "error": ERROR,
         "graphs": rows,
@@ -198,10 +205,11 @@ def main() -> int:
     differing = sum(each.differs for each in found)
     targets = [
         Target(
-            f"the slowest of Mirage's benchmarks, in parts of {WANTED_S} s",
+            f"the median graph, in parts of {WANTED_S} s",
             1.0,
-            WANTED_S / slowest,
+            WANTED_S / statistics.median(medians),
         ),
+        Target(f"the slowest graph, in parts of {LONGEST_S:g} s", 1.0, LONGEST_S / max(medians)),
         Target("mutants judged, of 2000", 1.0, len(found) / 2000),
         Target(
             "mutants that differ in float64 and are not accepted",

@@ -90,10 +90,11 @@ class Verdict:
     batch: tuple[str, ...] = ()
     parts: tuple[tuple[str, int], ...] = ()
     domain: Undefined | None = None
+    why: str = "as formulas"  # graphs without a counterexample differ
 
     def __str__(self) -> str:
         if not self.equal:
-            return f"different: {self.counterexample or 'as formulas'}"
+            return f"different: {self.counterexample or self.why}"
         bound = f"with probability at most {self.error_bound:.1e}"
         sizes = "; ".join(
             ", ".join(f"{name}={size}" for name, size in each.items()) for each in self.sizes
@@ -169,7 +170,9 @@ def verify(
     """
     _check(left, right, error, extent)
     if sorted(left.output_shapes) != sorted(right.output_shapes):
-        return Verdict(False, 0.0, 0, None, (), (), None)
+        shapes = (", ".join(map(str, graph.output_shapes)) for graph in (left, right))
+        why = "outputs of shapes {} and of {}".format(*shapes)
+        return Verdict(False, 0.0, 0, None, (), (), None, why=why)
     members = family(left, right, extent)
     return _Question(members, core(left, right, members.classes), error, seed).verdict()
 

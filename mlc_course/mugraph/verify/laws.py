@@ -145,9 +145,9 @@ class Laws:
         if x.number == 0 or y.number == 0:
             return y if x.number == 0 else x
         parts = _cancelled((*x.summands, *y.summands))
-        if len(parts) == 1 and parts[0][0] == 1:
-            return parts[0][1]
         made = Term(self, x.value + y.value, x.growth + y.growth, x.nonnegative and y.nonnegative)
+        if len(parts) == 1 and parts[0][0] == 1 and parts[0][1].shape == made.shape:
+            return parts[0][1]
         made.parts = parts if len(parts) <= MANY else ()
         if x.number is not None and y.number is not None:
             return self.constant(Number(x.number + y.number))

@@ -256,6 +256,10 @@ def test_a_size_is_not_taken_for_another_because_it_has_its_name() -> None:
 def test_another_shape_is_another_function() -> None:
     verdict = verify(graph("F = sum(X, axis=0)"), graph("F = sum(X, axis=1)"))
     assert not verdict.equal and verdict.counterexample is None and verdict.trials == 0
+    assert str(verdict) == "different: outputs of shapes (1, 64) and of (16, 1)"
+    two = graph("F = exp(X); G = exp(Y)", returns="F, G")
+    said = str(verify(two, graph("F = exp(X)")))
+    assert said == "different: outputs of shapes (16, 64), (16, 64) and of (16, 64)"
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -95,6 +95,10 @@ EQUAL = {
     ),
     "exp of the larger": ("m = maximum(X, Y); F = exp(m)",
                           "a = exp(X); b = exp(Y); F = maximum(a, b)"),
+    "what cancels leaves its shape": (
+        "s = add(C, X); d = sub(s, X); t = sum(d, axis=1); F = exp(t)",
+        "z = sub(X, X); d = add(z, C); t = sum(d, axis=1); F = exp(t)",
+    ),
     "the size of a number": ("q = square(X); F = sqrt(q)", "n = neg(X); F = maximum(X, n)"),
 }  # fmt: skip
 
