@@ -330,6 +330,8 @@ class _Question:
             m = laws(Uninterpreted(primes, self.rng, self.growths.roots), Growths())
             ours, theirs = _both(*self.pair, m)
             equal, told = self.alike.copy(), True
+            for graph, found in zip(self.pair, (ours, theirs), strict=True):
+                assert [each.shape for each in found] == list(graph.output_shapes)
             for i, j in np.argwhere(self.alike):
                 same, known = _equal(ours[i].value, theirs[j].value, primes)
                 equal[i, j], told = bool(same.all()), told and bool(known.all())

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -156,8 +156,7 @@ class Laws:
             rest = [self._product(_multiplied(each.factors, common, -1)) for each in (x, y)]
             inner = self.add(*rest)
             made.made_of = _multiplied(inner.factors, common, 1)
-            return self._rebuilt(made)
-        return made
+        return self._rebuilt(_sound(made))
 
     def neg(self, x: Term) -> Term:
         made = self.mul(x, self.whole(-1), 1)
@@ -173,8 +172,7 @@ class Laws:
         if out and len(out) < len(x.made_of):
             inner = self.sum(self._without(x, out), axis)
             made.made_of = _multiplied({inner.key: (inner, Fraction(1))}, out, 1)
-            return self._rebuilt(made)
-        return made
+        return self._rebuilt(_sound(made))
 
     def matmul(self, x: Term, y: Term) -> Term:
         """Multiply matrices, with factors that are the same along the inner axis taken out."""
@@ -193,8 +191,7 @@ class Laws:
             inner.nonnegative = a.nonnegative and b.nonnegative
             made.made_of = _multiplied({inner.key: (inner, Fraction(1))}, outs[0], 1)
             made.made_of = _multiplied(made.made_of, outs[1], 1)
-            return self._rebuilt(made)
-        return made
+        return self._rebuilt(_sound(made))
 
     # Products.
 
@@ -202,7 +199,9 @@ class Laws:
         """Return x y, or x / y for a power of -1."""
         factors = _multiplied(x.factors, y.factors, power)
         if _has_roots(x.made_of) and _has_roots(y.made_of):
-            return self._product(factors)
+            made = self._product(factors)
+            if made.shape == _joint([x, y]):
+                return made
         nonnegative = all(f.nonnegative or p % 2 == 0 for f, p in factors.values())
         if power == 1:
             made = Term(self, x.value * y.value, x.growth * y.growth, nonnegative)
@@ -214,7 +213,7 @@ class Laws:
             made.parts = [(sign, self.mul(part, y, power)) for sign, part in x.parts]
         if len(factors) <= MANY and all(abs(times) <= HIGH for _, times in factors.values()):
             made.made_of = factors
-        return self._rebuilt(made)
+        return self._rebuilt(_sound(made))
 
     def _without(self, x: Term, factors: Mapping[bytes, tuple[Term, Fraction]]) -> Term:
         """Return the product of the other factors."""
@@ -308,7 +307,7 @@ class Laws:
         if x.exp:
             return x.exp
         times = [term.number for term, power in x.made_of.values() if term.number and power == 1]
-        others = [term for term, _ in x.made_of.values() if term.number is None]
+        others = [term for term, power in x.made_of.values() if not term.number and power == 1]
         if len(others) == 1 and others[0].exp and len(times) + 1 == len(x.made_of):
             whole = Fraction(math.prod(times))
             if whole.denominator == 1 and abs(whole) <= HIGH:  # exp(n log(a)) = a ** n
@@ -325,6 +324,8 @@ class Laws:
         if not all(term.nonnegative for term, _ in factors.values()):
             factors = {x.key: (x, Fraction(1))}
         if name == "sqrt":
+            if _has_roots(factors):
+                factors = {x.key: (x, Fraction(1))}
             return self._product({k: (term, power * HALF) for k, (term, power) in factors.items()})
         made: Term | None = None
         for term, power in factors.values():
@@ -397,9 +398,10 @@ class Laws:
 
             made.parts = [(sign, again(part)) for sign, part in x.parts]
             moved = [(again(term), power) for term, power in x.made_of.values()]
-            made.made_of = {term.key: (term, power) for term, power in moved}
+            for term, power in moved:  # two that differ elsewhere may be one here
+                made.made_of = _multiplied(made.made_of, {term.key: (term, power)}, 1)
             made.log, made.exp = x.log and again(x.log), x.exp and again(x.exp)
-        return made
+        return _sound(made)
 
 
 class LawsOfMax(Laws):
@@ -433,20 +435,23 @@ class LawsOfMax(Laws):
             if inner is not None and offset <= 0:
                 least = self.relu(inner + self.constant(Number(offset)))
                 return least if sign > 0 else least + x
-        out, sign = dict[bytes, tuple[Term, Fraction]](), 1
+        out, rest = dict[bytes, tuple[Term, Fraction]](), dict[bytes, tuple[Term, Fraction]]()
+        sign = 1
         for key, (term, power) in x.factors.items():
             if term.number is not None and term.number < 0 and power.denominator == 1:
                 sign *= -1 if power % 2 else 1
                 size = self.constant(Number(-term.number))
                 out = _multiplied(out, {size.key: (size, power)}, 1)
             elif term.nonnegative or power % 2 == 0:
-                out[key] = term, power
-        rest = {k: f for k, f in x.factors.items() if k not in out and f[0].number is None}
+                out = _multiplied(out, {key: (term, power)}, 1)
+            else:
+                rest[key] = term, power
         outside = self._product(out)
         if rest and not out:
             return self._of_either_sign(self._product(rest) if x.made_of else x, sign)
         if not rest:
-            return outside if sign > 0 else self.whole(0)
+            nothing = Term(self, x.value - x.value, x.growth - x.growth, True)
+            return outside if sign > 0 else nothing
         inside = self._product(rest) if x.made_of else x
         return outside * self._of_either_sign(inside, sign)
 
@@ -473,14 +478,18 @@ class LawsOfMax(Laws):
         beside = [(sign, part) for sign, part in x.parts if _extent(part, axis) == 1]
         if beside and len(beside) < len(x.parts):
             inside = [(sign, part) for sign, part in x.parts if _extent(part, axis) > 1]
-            return self._summed([(1, self.max(self._summed(inside), axis)), *beside])
+            made = self._summed([(1, self.max(self._summed(inside), axis)), *beside])
+            if made.shape == (*x.shape[:axis], 1, *x.shape[axis + 1 :]):
+                return made
         out = {
             k: f
             for k, f in x.made_of.items()
             if _extent(f[0], axis) == 1 and (f[0].nonnegative or f[1] % 2 == 0)
         }
         if out and len(out) < len(x.made_of):
-            return self.max(self._without(x, out), axis) * self._product(out)
+            made = self.max(self._without(x, out), axis) * self._product(out)
+            if made.shape == (*x.shape[:axis], 1, *x.shape[axis + 1 :]):
+                return made
         value, growth = (m.max(v, axis) for m, v in self._both(x))
         return Term(self, value, growth, x.nonnegative)
 
@@ -492,7 +501,8 @@ class LawsOfMax(Laws):
 
     def function(self, name: str, x: Term) -> Term:
         """Apply sqrt, or log, as ever; but of the square of what has no known sign, by abs."""
-        if name != "sqrt" or not all(f.nonnegative or p % 2 == 0 for f, p in x.factors.values()):
+        known = all(f.nonnegative or p % 2 == 0 for f, p in x.factors.values())
+        if name != "sqrt" or not known or _has_roots(x.factors):
             return super().function(name, x)
         made = self.whole(1)
         for term, power in x.factors.values():
@@ -551,6 +561,20 @@ def _of_one_shape(x: Term) -> bool:
     """Tell whether a term is made of terms of its own shape."""
     near = (*(part for _, part in x.parts), *(term for term, _ in x.made_of.values()))
     return all(each.shape in ((), x.shape) for each in (*near, x.log or x, x.exp or x))
+
+
+def _joint(terms: Iterable[Term]) -> Shape:
+    """Return the shape of terms that are added or multiplied."""
+    return np.broadcast_shapes(*(term.shape for term in terms))
+
+
+def _sound(x: Term) -> Term:
+    """Forget how a term was made where that has lost an axis: (a + b) - a has the shape of a."""
+    if x.parts and _joint(part for _, part in x.parts) != x.shape:
+        x.parts = ()
+    if x.made_of and _joint(term for term, _ in x.made_of.values()) != x.shape:
+        x.made_of = {}
+    return x
 
 
 def _has_roots(factors: Mapping[bytes, tuple[Term, Fraction]]) -> bool:
