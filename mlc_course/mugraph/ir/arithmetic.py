@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mlc_course.errors import GraphError, check_known
 from mlc_course.mugraph.ir.constants import Number
 
 Array = NDArray[Any]
@@ -78,6 +79,7 @@ class Floats:
         return np.exp(x)
 
     def function(self, name: str, x: Array) -> Array:
+        check_known("no function", name, FUNCTIONS, GraphError)
         return np.asarray(FUNCTIONS[name](x))
 
     def maximum(self, x: Array, y: Array) -> Array:

@@ -320,6 +320,9 @@ class Laws:
 
     def function(self, name: str, x: Term) -> Term:
         """Apply sqrt or log to each factor if none is negative, else to the whole."""
+        if name not in ("sqrt", "log"):
+            value, growth = (m.function(name, v) for m, v in self._both(x))
+            return Term(self, value, growth)
         factors = x.factors
         if not all(term.nonnegative for term, _ in factors.values()):
             factors = {x.key: (x, Fraction(1))}

@@ -8,8 +8,8 @@ from string import Template
 
 import pytest
 
-from mlc_course.errors import Undecided
-from mlc_course.mugraph.ir import KernelGraph, parse
+from mlc_course.errors import GraphError, Undecided
+from mlc_course.mugraph.ir import KernelGraph, Op, ops, parse
 from mlc_course.mugraph.mutants import differ
 from mlc_course.mugraph.verify import verify
 
@@ -231,6 +231,13 @@ def test_no_axis_is_lost_on_the_way(body: str) -> None:
     other = graph(f"{name}G = {last}; H = exp(G); I = log(H); F = shift(I, by=1)")
     assert verify(left, right, seed=1).equal
     assert not verify(left, other, seed=1).equal
+
+
+def test_a_function_that_nobody_knows_is_refused() -> None:
+    erf = Op("erf", ops.elementwise, lambda m, x: m.function("erf", x))
+    one = parse("f(X[n=4]):\n  F = erf(X)\n  return F", [*ops.OPERATORS, erf])
+    with pytest.raises(GraphError, match="no function"):
+        verify(one, one, seed=1)
 
 
 # Equal pairs that users of a superoptimizer meet, each at three sizes.
