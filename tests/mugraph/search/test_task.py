@@ -138,7 +138,8 @@ def test_without_verification_all_are_kept_that_are_wanted() -> None:
 
 
 def test_a_check_says_why_there_is_no_verdict() -> None:
-    roots = "p(X[b=2, d=2]):\n  s = square(X)\n  r = sqrt(s)\n  Y = square(r)\n  return Y"
-    alone = "p(X[b=2, d=2]):\n  Y = square(X)\n  return Y"
+    inputs = "p(X[b=2, d=2], Z[b, d])"
+    roots = f"{inputs}:\n  r = sqrt(X)\n  s = sqrt(Z)\n  Y = mul(r, s)\n  return Y"
+    alone = f"{inputs}:\n  p = mul(X, Z)\n  Y = sqrt(p)\n  return Y"
     assert check(roots, alone, 1e-9, 0) == CANNOT_TELL
     assert check(str(LORA), WRONG, 1e-9, 0) == REFUTED
