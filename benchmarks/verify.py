@@ -92,7 +92,7 @@ def bases() -> list[Base]:
 
 
 def refused(count: int, seed: int) -> list[Judged]:
-    """What is said of so many mutants, half of them at the sizes of the benchmark."""
+    """Judge so many mutants, half of them at the sizes of the benchmark."""
     at_given = [given(published(f), workload(p)) for f, p in PROGRAM_OF.items()]
     rng = random.Random(seed)
     chosen = itertools.chain(

@@ -221,13 +221,15 @@ class Batch:
     axes: Mapping[int, frozenset[str]]
 
 
-def batch(graph: KernelGraph, names: frozenset[str]) -> Batch | None:
+def batch(graph: KernelGraph, names: frozenset[str], parts: int | None = None) -> Batch | None:
     """Return where a size, by any of its ``names`` in a graph, is a batch size; None if it is not.
 
-    An input may have one dimension of that size.
+    An input may have one dimension of that size. With ``parts``, one of so many parts of it has to
+    stand for all.
     """
     try:
-        return _Walk(graph, names).batch()
+        walk = _WalkByParts(graph, names, parts) if parts else _Walk(graph, names)
+        return walk.batch()
     except CourseError:
         return None
 
@@ -375,12 +377,8 @@ class _WalkByParts(_Walk):
         if len(axes) > 1:
             raise OTHER
         for load, whole in zip(block.loads, operands, strict=True):
-            for axis, _ in load.imap:
-                if axis in axes and not whole.label:
-                    raise OTHER  # this axis cuts another tensor too
-            first = [axis for axis, dim in load.imap if whole.label and dim == whole.label.axis]
-            if axes & {axis for axis, _ in load.imap} and first[:1] != list(axes):
-                raise OTHER
+            if not whole.label and axes & {axis for axis, _ in load.imap}:
+                raise OTHER  # this axis cuts another tensor too
         for equation in block.equations:
             self._check_inside(equation)
         results = []
@@ -393,13 +391,11 @@ class _WalkByParts(_Walk):
         return results
 
     def _check_inside(self, equation: Equation) -> None:
-        """Refuse an attribute that names the size, and operators of a user's own."""
+        """Refuse an attribute that names the size. (Tiles stay as they are.)"""
         if isinstance(equation.op, ThreadGraph):
             for inner in equation.op.equations:
                 self._check_inside(inner)
         elif isinstance(equation.op, Op):
-            if equation.op not in BUILT_IN and not equation.op.elementwise:
-                raise OTHER
             self._check_sizes(equation, equation.op, None)
 
 
@@ -430,13 +426,13 @@ def core(left: KernelGraph, right: KernelGraph, classes: Mapping[Name, Name]) ->
         size = graphs[root[0]].size_of[root[1]]
         if size == 1:
             continue
-        shrunk = _shrunk(graphs, names, size)
+        shrunk = _shrunk(graphs, names, 1)
         if shrunk:
             graphs, found = shrunk, [*found, *sorted(names[0])]
             continue
         extents = {n for graph in graphs for _, block in graph.blocks for _, n in block.grid}
         for many in sorted((n for n in extents if n > 1 and size % n == 0), reverse=True):
-            shrunk = _shrunk(graphs, names, many)
+            shrunk = _shrunk(graphs, names, size // many, many)
             if shrunk:
                 graphs, parts = shrunk, [*parts, (min(names[0]), many)]
                 break
@@ -445,24 +441,20 @@ def core(left: KernelGraph, right: KernelGraph, classes: Mapping[Name, Name]) ->
 
 
 def _shrunk(
-    graphs: Sequence[KernelGraph], names: Sequence[frozenset[str]], parts: int
+    graphs: Sequence[KernelGraph],
+    names: Sequence[frozenset[str]],
+    size: int,
+    parts: int | None = None,
 ) -> list[KernelGraph] | None:
-    """Keep one of so many parts of a size, if it stands for all; a part may be one index."""
-    sizes = {
-        graph.size_of[name] for graph, each in zip(graphs, names, strict=True) for name in each
-    }
-    (size,) = sizes
-    walks = [
-        _Walk(graph, each) if parts == size else _WalkByParts(graph, each, parts)
-        for graph, each in zip(graphs, names, strict=True)
-    ]
+    """Give both graphs this smaller size, one index or one part, if it stands for all."""
+    found = [batch(graph, each, parts) for graph, each in zip(graphs, names, strict=True)]
+    batches = [each for each in found if each]
+    if len(batches) < len(graphs) or not _same_places(graphs, batches):
+        return None
     try:
-        batches = [walk.batch() for walk in walks]
-        if not _same_places(graphs, batches):
-            return None
         return [
-            _of_one(graph, each, found.axes, size // parts)
-            for graph, each, found in zip(graphs, names, batches, strict=True)
+            _of_one(graph, each, there.axes, size)
+            for graph, each, there in zip(graphs, names, batches, strict=True)
         ]
     except CourseError:  # a number in a shape, for example, that means this size
         return None

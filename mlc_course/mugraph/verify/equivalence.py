@@ -1,21 +1,24 @@
 """The equivalence test: do two graphs compute the same function? Random, with a proved bound.
 
-Three kinds of test, the strongest answer first.
+Four kinds of test, the strongest answer first.
 
 1. *At the given sizes, functions uninterpreted* (``uninterpreted``), on graphs of which only batch
    sizes are made small (``batch_sizes``). Graphs that pass are equal at the given sizes, with a
    bound. Most fused graphs pass.
-2. *At the given sizes, by the laws of exp* (``field``): a few tests. Graphs that fail one are
+2. *At the given sizes, by laws of exp, log, sqrt and max* (``laws``): the same after formulas are
+   taken apart by these laws. FlashAttention passes.
+3. *At the given sizes, in fields that know exp* (``field``): a few tests. Graphs that fail one are
    different formulas, and a float64 input then shows the difference where one exists
    (``counterexample``).
-3. *On small sizes* (``small_sizes``), for graphs that pass those: the sizes of their formulas are
+4. *On small sizes* (``small_sizes``), for graphs that pass those: the sizes of their formulas are
    bounded (``formula_bounds``), and from these follows how many tests on which primes leave no more
    than the error that was asked for (``false_accept_bound`` has the theorem and its proof). The
    verdict then says that the bound is one on small sizes, and how many tests were made at the
    given ones.
 
-In 2 and 3 a maximum is free first (``free_maxima``), and goes by a random order only where that
-does not tell.
+In 3 and 4 a maximum is free first (``free_maxima``), and goes by a random order only where that
+does not tell. What is equal is looked at once more for inputs on which only one graph is defined
+(``domains``).
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from mlc_course.mugraph.ir import Array, KernelGraph, evaluate
 from mlc_course.mugraph.verify.batch_sizes import Core, core
 from mlc_course.mugraph.verify.counterexample import Counterexample, counterexample
 from mlc_course.mugraph.verify.domains import Undefined, undefined
-from mlc_course.mugraph.verify.false_accept_bound import Plan, order_chance, plan
+from mlc_course.mugraph.verify.false_accept_bound import Plan, needed_tests, order_chance, plan
 from mlc_course.mugraph.verify.field import Field, Residues
 from mlc_course.mugraph.verify.formula_bounds import Bound, Bounds
 from mlc_course.mugraph.verify.free_maxima import FreeMaxima
@@ -241,11 +244,21 @@ class _Bounded:
     plan: Plan
 
 
+@dataclass(frozen=True)
+class _Round:
+    """Which outputs are equal in a round of functions, its arithmetic and the outputs in it."""
+
+    equal: Equal
+    arithmetic: Any
+    ours: Sequence[Any]
+    theirs: Sequence[Any]
+
+
 class _Question:
     """Two graphs with the same inputs, and what is known of them."""
 
     def __init__(self, members: Family, given: Core, error: float, seed: int | None) -> None:
-        self.members, self.given, self.error = members, given, error
+        self.members, self.given = members, given
         self.pair = given.left, given.right
         self.names = f"{given.left.name}, {given.right.name}"
         self.rng = random.Random(seed)
@@ -256,7 +269,7 @@ class _Question:
         self.alike = np.array([[a == b for b in shapes[1]] for a in shapes[0]])
         self.apart = [ours[i].apart(theirs[j]) for i, j in np.argwhere(self.alike)]
         self.laws = sorted(self.growths.functions)
-        self.equal = self.alike  # as far as is known
+        self.share = error / self.outputs**2  # of the error, for each pair of outputs
         self.free_at_given = self.has_maxima  # until a test at the given sizes refuses that
         self.numbers = _numbers(*self.pair)
 
@@ -279,24 +292,13 @@ class _Question:
         if planned is None:
             return None
         primes, rounds, miss = planned
-        equal, made, redrawn = self.alike.copy(), 0, 0
-        while made < rounds:
-            field = Uninterpreted(primes, self.rng, self.growths.roots)
-            found = compared(*self.pair, field)
-            if not all(known.all() for place, (_, known) in found.items() if self.alike[place]):
-                redrawn += 1
-                if redrawn == REDRAWS:
-                    return None
-                continue
-            for (i, j), (same, _) in found.items():
-                equal[i, j] &= bool(same.all())
+        equal = self.alike.copy()
+        for _ in range(rounds):
+            found = self._round(lambda: Uninterpreted(primes, self.rng, self.growths.roots))
+            equal &= found.equal if found else False
             if None in _matched(equal):
                 return None
-            made += 1
-        order = tuple(each for each in _matched(equal) if each is not None)
-        bound = self.outputs**2 * miss**rounds
-        tests = primes * rounds
-        return Verdict(True, bound, tests, None, order, (), None, tests, self.given.batch)
+        return self._accepted(equal, miss**rounds, primes * rounds)
 
     def _lawful(self) -> Verdict | None:
         """Test with functions that obey some laws; None where these do not tell."""
@@ -305,49 +307,66 @@ class _Question:
         return self._in_terms(Laws) or (self._in_terms(LawsOfMax) if self.has_maxima else None)
 
     def _in_terms(self, laws: type[Laws]) -> Verdict | None:
-        share = self.error / self.outputs**2
         for primes in range(2, MOST + 1):
             if TERMS * primes * self.numbers > NUMBERS:
                 return None
-            equal, miss = self._round(laws, primes)
-            if None in _matched(equal):
-                return None
-            rounds = max(1, math.ceil(math.log(share) / math.log(miss))) if 0 < miss < 1 else 1
-            if miss >= 1 or rounds > FEW_ROUNDS:
-                continue
-            for _ in range(rounds - 1):
-                equal &= self._round(laws, primes)[0]
-            order = tuple(each for each in _matched(equal) if each is not None)
-            if len(order) < self.outputs:
-                return None
-            bound, tests = self.outputs**2 * miss**rounds, primes * rounds
-            return Verdict(True, bound, tests, None, order, (), None, tests, self.given.batch)
+            equal, miss, made, rounds = self.alike.copy(), 1.0, 0, 1
+            while made < rounds:
+                found = self._round(
+                    lambda: laws(
+                        Uninterpreted(primes, self.rng, self.growths.roots),  # noqa: B023
+                        Growths(),
+                    )
+                )
+                equal &= found.equal if found else False
+                if found is None or None in _matched(equal):
+                    return None
+                if made == 0:
+                    growths: Growths = found.arithmetic.growths
+                    pairs = np.argwhere(self.alike)
+                    apart = [found.ours[i].growth.apart(found.theirs[j].growth) for i, j in pairs]
+                    miss = growths.missed(primes, apart)
+                    rounds = needed_tests(miss, self.share) if miss < 1 else FEW_ROUNDS + 1
+                    if rounds > FEW_ROUNDS:
+                        break
+                made += 1
+            else:
+                return self._accepted(equal, miss**rounds, primes * rounds)
         return None
 
-    def _round(self, laws: type[Laws], primes: int) -> tuple[Equal, float]:
-        """Make one round that says something; return what is equal, and how likely it misses."""
+    def _round(self, draw: Callable[[], Any]) -> _Round | None:
+        """Make a round that says something of every output; None where none does."""
         for _ in range(REDRAWS):
-            m = laws(Uninterpreted(primes, self.rng, self.growths.roots), Growths())
+            m = draw()
             ours, theirs = _both(*self.pair, m)
-            equal, told = self.alike.copy(), True
             for graph, found in zip(self.pair, (ours, theirs), strict=True):
                 assert [each.shape for each in found] == list(graph.output_shapes)
+            equal, told = self.alike.copy(), True
             for i, j in np.argwhere(self.alike):
-                same, known = _equal(ours[i].value, theirs[j].value, primes)
+                same, known = _equal(m.residues(ours[i]), m.residues(theirs[j]), m.trials)
                 equal[i, j], told = bool(same.all()), told and bool(known.all())
             if told:
-                apart = [ours[i].growth.apart(theirs[j].growth) for i, j in np.argwhere(self.alike)]
-                return equal, m.growths.missed(primes, apart)
-        return ~self.alike, 1.0
+                return _Round(equal, m, ours, theirs)
+        return None
+
+    def _accepted(
+        self, equal: Equal, miss: float, tests: int, planned: Plan | None = None
+    ) -> Verdict | None:
+        """Return the verdict at the given sizes; None where an output has no match."""
+        order = _all_matched(equal)
+        if order is None:
+            return None
+        bound = self.outputs**2 * miss
+        return Verdict(True, bound, tests, None, order, (), planned, tests, self.given.batch)
 
     def _rounds(self) -> tuple[int, int, float] | None:
         """Return primes a round, rounds and how likely one misses, with the least work."""
-        share, best = self.error / self.outputs**2, None
+        best = None
         for primes in range(1, MOST + 1):
             miss = self.growths.missed(primes, self.apart)
             if miss >= 1 or primes * self.numbers > NUMBERS:
                 continue
-            rounds = max(1, math.ceil(math.log(share) / math.log(miss))) if miss else 1
+            rounds = needed_tests(miss, self.share)
             if rounds <= ROUNDS and (best is None or primes * rounds < best[0] * best[1]):
                 best = primes, rounds, miss
         return best
@@ -355,9 +374,8 @@ class _Question:
     def _by_laws_of_exp(self) -> Verdict:
         equal, tests = self._by_laws()
         if None in _matched(equal):
-            return self._different()
-        found = self._bounded_at_given() or self._bounded(equal, tests)
-        return found if found.equal else self._different()
+            return self._different(equal)
+        return self._bounded_at_given() or self._bounded(equal, tests)
 
     def _by_laws(self) -> tuple[Equal, int]:
         """Make a few tests that know the laws of exp; return which outputs agree in all of them."""
@@ -388,15 +406,14 @@ class _Question:
             if None not in _matched(equal):
                 break
         self.free_at_given = self.has_maxima and kind is FreeField
-        self.equal = equal
         return equal, made
 
-    def _different(self) -> Verdict:
+    def _different(self, equal: Equal) -> Verdict:
         """Show the difference of two graphs that differ as formulas at the given sizes.
 
         Raises ``Undecided`` where no input shows it and they may be equal by another law.
         """
-        order, (left, right), found = _matched(self.equal), self.pair, None
+        order, (left, right), found = _matched(equal), self.pair, None
         seed = self.rng.getrandbits(32)
         fitting = (
             each for each in _pairings(order) if all(self.alike[i, j] for i, j in enumerate(each))
@@ -422,21 +439,17 @@ class _Question:
         given = Small(*self.pair, self.given.left.size_of, {})
         for free in (True, False) if self.free_at_given else (False,):
             try:
-                stage = _Formulas(given, free, self.rng).stage(self.error / self.outputs**2)
+                stage = _Formulas(given, free, self.rng).stage(self.share)
                 equal, made = _tested(
                     self.pair, stage.fields, stage.plan.tests, AT_A_TIME, self.alike, self.rng
                 )
             except Undecided:
                 continue
-            order = _matched(equal)
-            if None not in order:
-                bound = self.outputs**2 * stage.plan.error_bound
-                matched = tuple(each for each in order if each is not None)
-                batch = self.given.batch
-                return Verdict(True, bound, made, None, matched, (), stage.plan, made, batch)
+            found = self._accepted(equal, stage.plan.error_bound, made, stage.plan)
+            if found:
+                return found
             if not free and not self.growths.roots:  # which these primes may not have
-                self.equal = equal
-                return Verdict(False, 0.0, made, None, (), (), None, made)
+                return self._different(equal)
         return None
 
     @property
@@ -451,8 +464,8 @@ class _Question:
 
     def _bounded(self, equal: Equal, at_given: int) -> Verdict:
         small = self.on_small_sizes()
-        order = _matched(equal & small.equal)
-        if None in order:
+        order = _all_matched(equal & small.equal)
+        if order is None:
             raise Undecided(
                 f"{self.names}: different on small sizes, alike in {at_given} tests at those given",
                 expected="a bound for the given sizes, or graphs that are equal on small ones too",
@@ -462,13 +475,12 @@ class _Question:
                 ),
                 hint="numbers that follow the sizes, as by=1/d does, do so on small ones too",
             )
-        matched = tuple(each for each in order if each is not None)
         return Verdict(
             True,
             small.error_bound,
             small.trials,
             None,
-            matched,
+            order,
             small.sizes,
             small.plan,
             at_given,
@@ -508,13 +520,12 @@ class _Question:
 
     def _stages(self, free: bool) -> Iterator[_Stage]:
         """Yield the tests of the smallest member, then of one on larger sizes."""
-        error = self.error / self.outputs**2
         first = _Formulas(self.members.smallest(), free, self.rng)
-        yield first.stage(error)
+        yield first.stage(self.share)
         names = self.members.free if first.bounds.counted else self.members.named
         other = self._larger(first, names, free)
         if other.small.sizes != first.small.sizes:
-            yield other.stage(error)
+            yield other.stage(self.share)
 
     def _larger(self, first: _Formulas, names: Sequence[Name], free: bool) -> _Formulas:
         """Return a member on larger sizes; sizes stay if growing them compares more values."""
@@ -603,6 +614,12 @@ def _matched(equal: NDArray[np.bool_]) -> list[int | None]:
         free = (int(j) for j in np.flatnonzero(row) if j not in order)
         order.append(next(free, None))
     return order
+
+
+def _all_matched(equal: Equal) -> tuple[int, ...] | None:
+    """Match every output of the left graph, or none."""
+    order = tuple(each for each in _matched(equal) if each is not None)
+    return order if len(order) == len(equal) else None
 
 
 def _pairings(order: Sequence[int | None]) -> Iterator[list[int]]:

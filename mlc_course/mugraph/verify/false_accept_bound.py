@@ -156,9 +156,14 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
         )
     miss = (1 - chance) + chance * meet  # in this order: 1 - (1 - meet) may be rounded to 0
     _check_affordable(miss, chance, error)
-    tests = max(1, math.ceil(math.log(error) / math.log(miss))) if miss else 1
+    tests = needed_tests(miss, error)
     most = max(max(len(a.compared | b.compared), len(a.calls | b.calls)) for a, b in seen)
     return Plan(primes, tests, miss, meet, chance, most)
+
+
+def needed_tests(miss: float, error: float) -> int:
+    """Return how many tests leave at most ``error``, if one misses with a probability below 1."""
+    return max(1, math.ceil(math.log(error) / math.log(miss))) if miss else 1
 
 
 def _check_countable(pairs: Sequence[tuple[Bound, Bound]]) -> None:

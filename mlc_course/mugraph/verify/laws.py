@@ -64,7 +64,7 @@ class Term:
 
     @property
     def key(self) -> bytes:
-        """What tells this term from others: its shape and its residues."""
+        """A digest of the shape and the residues, which tells this term from others."""
         if not self.key_cache:
             top = np.ascontiguousarray(self.value.top)
             self.key_cache = hashlib.blake2b(top.tobytes(), key=repr(top.shape).encode()).digest()
@@ -132,6 +132,19 @@ class Laws:
     def whole(self, n: int) -> Term:
         return self.constant(Number(Fraction(n)))
 
+    @property
+    def trials(self) -> int:
+        return self.base.trials
+
+    def residues(self, x: Term) -> Residues:
+        """Return what is compared of a result."""
+        return x.value
+
+    def _each(self, act: Callable[..., Any], *operands: Term, **what: Any) -> Term:
+        """Do the same in the field and in the bounds; ``what`` is known of the result."""
+        value = act(self.base, *(x.value for x in operands))
+        return Term(self, value, act(self.growths, *(x.growth for x in operands)), **what)
+
     def count(self, x: Term, axis: int) -> int:
         return x.shape[axis]
 
@@ -165,9 +178,7 @@ class Laws:
 
     def sum(self, x: Term, axis: int) -> Term:
         """Add up along an axis, with factors that are the same along it taken out."""
-        made = Term(
-            self, self.base.sum(x.value, axis), self.growths.sum(x.growth, axis), x.nonnegative
-        )
+        made = self._each(lambda m, v: m.sum(v, axis), x, nonnegative=x.nonnegative)
         out = {k: f for k, f in x.made_of.items() if _extent(f[0], axis) == 1}
         if out and len(out) < len(x.made_of):
             inner = self.sum(self._without(x, out), axis)
@@ -263,32 +274,24 @@ class Laws:
                 above, below = root(x.number.numerator), root(x.number.denominator)
                 made = self.constant(above) / self.constant(below)
             else:
-                value = self.base.function("sqrt", x.value)
-                made = Term(self, value, self.growths.function("sqrt", x.growth), True)
+                made = self._each(lambda m, v: m.function("sqrt", v), x, nonnegative=True)
             self._roots[x.key] = made
         return self._roots[x.key]
 
     # Maxima, free (``free_maxima``).
 
     def maximum(self, x: Term, y: Term) -> Term:
-        return self._selected("maximum", x, y, x.nonnegative or y.nonnegative)
+        known = x.nonnegative or y.nonnegative
+        return self._each(lambda m, v, w: m.maximum(v, w), x, y, nonnegative=known)
 
     def minimum(self, x: Term, y: Term) -> Term:
-        return self._selected("minimum", x, y, x.nonnegative and y.nonnegative)
-
-    def _selected(self, name: str, x: Term, y: Term, nonnegative: bool) -> Term:
-        value = getattr(self.base, name)(x.value, y.value)
-        growth = getattr(self.growths, name)(x.growth, y.growth)
-        return Term(self, value, growth, nonnegative)
+        known = x.nonnegative and y.nonnegative
+        return self._each(lambda m, v, w: m.minimum(v, w), x, y, nonnegative=known)
 
     def max(self, x: Term, axis: int) -> Term:
         if x.shape[axis] == 1:
             return x
-        value, growth = (m.max(v, axis) for m, v in self._both(x))
-        return Term(self, value, growth, x.nonnegative)
-
-    def _both(self, x: Term) -> Sequence[tuple[Any, Any]]:
-        return (self.base, x.value), (self.growths, x.growth)
+        return self._each(lambda m, v: m.max(v, axis), x, nonnegative=x.nonnegative)
 
     # Functions.
 
@@ -314,21 +317,18 @@ class Laws:
                 power = {others[0].exp.key: (others[0].exp, Fraction(whole))}
                 return self._product(power)
         if x.key not in self._exps:
-            value, growth = self.base.exp(x.value), self.growths.exp(x.growth)
-            self._exps[x.key] = Term(self, value, growth, True, log=x)
+            self._exps[x.key] = self._each(lambda m, v: m.exp(v), x, nonnegative=True, log=x)
         return self._exps[x.key]
 
     def function(self, name: str, x: Term) -> Term:
         """Apply sqrt or log to each factor if none is negative, else to the whole."""
         if name not in ("sqrt", "log"):
-            value, growth = (m.function(name, v) for m, v in self._both(x))
-            return Term(self, value, growth)
+            return self._each(lambda m, v: m.function(name, v), x)
         factors = x.factors
-        if not all(term.nonnegative for term, _ in factors.values()):
+        signed = not all(term.nonnegative for term, _ in factors.values())
+        if signed or (name == "sqrt" and _has_roots(factors)):
             factors = {x.key: (x, Fraction(1))}
         if name == "sqrt":
-            if _has_roots(factors):
-                factors = {x.key: (x, Fraction(1))}
             return self._product({k: (term, power * HALF) for k, (term, power) in factors.items()})
         made: Term | None = None
         for term, power in factors.values():
@@ -344,8 +344,7 @@ class Laws:
     def _log(self, name: str, x: Term) -> Term:
         if x.log:
             return x.log
-        value = self.base.function(name, x.value)
-        return Term(self, value, self.growths.function(name, x.growth), exp=x)
+        return self._each(lambda m, v: m.function(name, v), x, exp=x)
 
     # The same entries elsewhere.
 
@@ -373,9 +372,8 @@ class Laws:
     def concatenate(self, xs: Sequence[Term], axis: int) -> Term:
         if len(xs) == 1:
             return xs[0]
-        value = self.base.concatenate([x.value for x in xs], axis)
-        growth = self.growths.concatenate([x.growth for x in xs], axis)
-        return Term(self, value, growth, all(x.nonnegative for x in xs))
+        known = all(x.nonnegative for x in xs)
+        return self._each(lambda m, *vs: m.concatenate(vs, axis), *xs, nonnegative=known)
 
     def _elsewhere(
         self,
@@ -390,9 +388,7 @@ class Laws:
             return known[1]
         if x.shape == ():
             return x
-        made = Term(
-            self, move(self.base, x.value), move(self.growths, x.growth), x.nonnegative, x.number
-        )
+        made = self._each(move, x, nonnegative=x.nonnegative)
         self._moved[id(x), what] = x, made
         if structured(x):
 
@@ -466,9 +462,9 @@ class LawsOfMax(Laws):
         other = -given
         if other.key < given.key:
             made = given + self._of_either_sign(other, 1)
-            value, growth = made.value, made.growth
         else:
-            value, growth = (m.function("max", v) for m, v in self._both(given))
+            made = self._each(lambda m, v: m.function("max", v), given)
+        value, growth = made.value, made.growth
         self._relus[given.key] = Term(self, value, growth, True, relu=given)
         return self._relus[given.key]
 
@@ -493,8 +489,7 @@ class LawsOfMax(Laws):
             made = self.max(self._without(x, out), axis) * self._product(out)
             if made.shape == (*x.shape[:axis], 1, *x.shape[axis + 1 :]):
                 return made
-        value, growth = (m.max(v, axis) for m, v in self._both(x))
-        return Term(self, value, growth, x.nonnegative)
+        return super().max(x, axis)
 
     def _summed(self, parts: Sequence[tuple[int, Term]]) -> Term:
         made = self.whole(0)

@@ -121,7 +121,7 @@ def given_bases() -> list[Base]:
 def test_of_1500_mutants_at_the_given_sizes_none_that_differs_is_accepted(
     given_bases: list[Base], full: bool, seed: int, tried: Tried
 ) -> None:
-    """Of the first 60 of them, but with ``--full``; 16 and more steps, rows of 4096."""
+    """Loops have up to 64 steps, and rows 4096 entries. 60 mutants, or all with ``--full``."""
     count = 1500 if full else 60
     found = [
         judged(mutant, each) for each, mutant in drawn(given_bases, count, random.Random(seed))

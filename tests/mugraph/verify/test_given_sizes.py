@@ -1,4 +1,4 @@
-"""What is said of graphs on the sizes that they have: pairs that small sizes get wrong."""
+"""Verdicts on graphs at the sizes that they have: pairs that small sizes get wrong."""
 
 from __future__ import annotations
 
