@@ -85,7 +85,7 @@ def executor_for(address: str | None, jobs: int | None = None) -> Callable[[], E
         raise UsageError("too few processes", expected="1 or more", got=jobs)
     if address is None:
         context = multiprocessing.get_context("spawn")
-        return lambda: ProcessPoolExecutor(jobs, context, initializer=_leave_ctrl_c_to_the_parent)
+        return lambda: ProcessPoolExecutor(jobs, context, initializer=_belong_to_the_parent)
     if not address.startswith(DASK):
         raise UsageError("not an executor", expected=f"{DASK}HOST:PORT", got=address)
     try:
@@ -101,8 +101,17 @@ def executor_for(address: str | None, jobs: int | None = None) -> Callable[[], E
     return lambda: cast(Executor, client.get_executor())
 
 
-def _leave_ctrl_c_to_the_parent() -> None:
+def _belong_to_the_parent() -> None:
+    """Leave Ctrl-C to the parent process, and end when it does, whatever it dies of."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
+    parent.join()
+    os._exit(INTERRUPTED)
 
 
 # A neighbour ends by itself when the process that started it is gone.

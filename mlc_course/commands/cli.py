@@ -10,17 +10,19 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
+import re
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mlc_course import __version__
 from mlc_course.errors import CourseError
 from mlc_course.parallel import INTERRUPTED
 
 if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+    Subparsers = argparse._SubParsersAction[Any]
 
 FIRST_COMMANDS = (
     ("mlc-course lab", "read the lessons in JupyterLab"),
@@ -36,8 +38,8 @@ def _run(module: str, **options: Any) -> int:
 
 
 def _subcommand(subparsers: Subparsers, name: str, purpose: str) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(name, help=purpose)
-    parser.set_defaults(run=functools.partial(_run, name))
+    parser: argparse.ArgumentParser = subparsers.add_parser(name, help=purpose)
+    parser.set_defaults(run=functools.partial(_run, name), parser=parser)
     return parser
 
 
@@ -103,6 +105,7 @@ def add_verify(subparsers: Subparsers) -> None:
         parser.add_argument(side, metavar=side.upper(), help="a file, or a graph of the course")
     parser.add_argument("--error", type=float, default=1e-9, help="accepted (default 1e-9)")
     parser.add_argument("--extent", type=int, default=2, help="steps of small grids and loops")
+    _add_operators(parser)
     _add_json_switch(parser, "print the verdict as JSON")
 
 
@@ -111,18 +114,23 @@ def add_superoptimize(subparsers: Subparsers) -> None:
     parser = _subcommand(
         subparsers,
         "superoptimize",
-        "search for fused mu-graphs that are equal to a program, ranked; 1 when none is found",
+        "search for fused mu-graphs equal to a program and cheaper; 1 when none is found",
     )
     parser.add_argument("program", metavar="PROGRAM", help="a file, or a program of the course")
     parser.add_argument("--target", default="a100", help="a100 or h100 (default a100)")
-    parser.add_argument("--max-ops", type=int, metavar="N", help="operators of a graph, at most")
-    parser.add_argument("--time-limit", type=float, metavar="S", help="seconds")
+    _add_operators(parser)
+    parser.add_argument("--max-ops", type=_count, metavar="N", help="operators of a graph, at most")
+    parser.add_argument("--time-limit", type=_seconds, metavar="S", help="seconds")
+    parser.add_argument(
+        "--memory", type=_bytes, metavar="SIZE", help="such as 4GB (default: half of the machine)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
     parser.add_argument("--executor", metavar="dask://HOST:PORT", help="search on a Dask cluster")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write graphs and results here")
     _add_file(parser, "--json", "write what was found here")
     parser.add_argument("--fresh", action="store_true", help="do not use earlier results")
+    parser.add_argument("--verbose", action="store_true", help="tell what is tried and pruned")
 
 
 def add_grade(subparsers: Subparsers) -> None:
@@ -155,12 +163,53 @@ def _add_file(parser: argparse.ArgumentParser, option: str, purpose: str) -> Non
     parser.add_argument(option, dest=place, type=Path, metavar="FILE", help=purpose)
 
 
+def _add_operators(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--operators", type=Path, metavar="FILE.py", help="Python with operators of your own"
+    )
+
+
 def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in text.split(","))
+    try:
+        return tuple(int(size) for size in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected whole numbers, such as 512,512, got {text!r}"
+        ) from None
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected 1 or more, got {text!r}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected seconds, more than 0, got {text!r}")
+    return seconds
+
+
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"([\d.]+)\s*([kmg]?b?)", text.strip().lower())
+    try:
+        size = int(float(found[1]) * UNITS[found[2]]) if found else 0
+    except (KeyError, ValueError):
+        size = 0
+    if size < 2**20:
+        raise argparse.ArgumentTypeError(f"expected 2MB or more, such as 4GB, got {text!r}")
+    return size
 
 
 AddCommand = Callable[["Subparsers"], None]
@@ -175,9 +224,24 @@ COMMANDS: tuple[AddCommand, ...] = (
 )
 
 
-def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors say what was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message, with the most similar choice or option, and end with status 2."""
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        wrong = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
+        if choice:
+            similar = get_close_matches(choice[1], re.findall(r"[\w-]+", choice[2]), n=1)
+        else:
+            known = [*self._option_string_actions]
+            similar = get_close_matches(wrong[1], known, n=1) if wrong else []
+        super().error(f"{message}; did you mean {similar[0]}?" if similar else message)
+
+
+def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> Parser:
     """Return the parser of the whole command line; each subcommand sets ``run``."""
-    parser = argparse.ArgumentParser(prog="mlc-course", description="The course on one command.")
+    parser = Parser(prog="mlc-course", description="The course on one command.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in commands:
@@ -201,7 +265,11 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] 
     parser = build_parser(commands)
     if not (sys.argv[1:] if arguments is None else arguments):
         parser.exit(USAGE_STATUS, welcome())
-    options = vars(parser.parse_args(arguments))
+    known, unknown = parser.parse_known_args(arguments)
+    options = vars(known)
+    of_command = options.pop("parser", parser)
+    if unknown:
+        of_command.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         status: int = options.pop("run")(**options)
     except CourseError as error:

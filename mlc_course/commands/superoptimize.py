@@ -1,4 +1,4 @@
-"""``mlc-course superoptimize``: the search as it goes on, then the graphs that it found, ranked."""
+"""``mlc-course superoptimize``: the graphs that a search found, ranked, and why one is first."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from tqdm import tqdm
 
 from mlc_course.commands.output import check_file, check_folder
 from mlc_course.commands.verify import graph as read
+from mlc_course.commands.verify import operators_in
 from mlc_course.machine import usable_cores
-from mlc_course.mugraph.cost import Target, cost, why
+from mlc_course.mugraph.cost import Target, cost, counts, why
 from mlc_course.mugraph.cost import target as target_named
 from mlc_course.mugraph.ir import KernelGraph
 from mlc_course.mugraph.search import (
@@ -29,14 +30,17 @@ from mlc_course.mugraph.search import (
     Started,
     Store,
     Tried,
+    Unverified,
     default_folder,
     superoptimize,
 )
 from mlc_course.mugraph.verify import plain_verdict
-from mlc_course.parallel import INTERRUPTED, executor_for
+from mlc_course.parallel import INTERRUPTED, executor_for, leave
+from mlc_course.units import plural, size_text
 
 FOUND, NOTHING = 0, 1
 ROWS = 12  # of the table
+FEW = 4  # lines of a list
 
 
 @dataclass
@@ -49,6 +53,7 @@ class Tally:
     values: int = 0
     pruned: Counter[str] = field(default_factory=Counter)
     found: list[Found] = field(default_factory=list)
+    unverified: list[Unverified] = field(default_factory=list)
     ended: Ended | None = None
 
     def take(self, event: Event) -> str:
@@ -64,9 +69,17 @@ class Tally:
             case Pruned():
                 self.pruned[event.reason] += event.count
                 return f"    pruned {event.count}: {event.reason}"
+            case Unverified():
+                self.unverified.append(event)
+                return f"    not verified, {1e6 * event.cost.total:.2f} us: {event.why}"
             case Found():
                 self.found.append(event)
-                return f"    FOUND {1e6 * event.cost.total:.2f} us: {_how(event)}"
+                grids = plural(event.fit, "choice")
+                return (
+                    f"    FOUND {1e6 * event.cost.total:.2f} us: "
+                    f"{plural(event.operators, 'operator')}, {event.how}, "
+                    f"best of {grids} of grids and extents"
+                )
             case Ended():
                 self.ended = event
             case Started():
@@ -83,6 +96,7 @@ class Tally:
         return {
             "program": self.program.name,
             "target": self.target.name,
+            "program_cost": float(cost(self.program, self.target).total),
             "seconds": time.monotonic() - self.began,
             "values": self.values,
             "pruned": dict(sorted(self.pruned.items())),
@@ -93,52 +107,78 @@ class Tally:
                     "text": str(each.graph),
                     "how": each.how,
                     "operators": each.operators,
+                    "kernels": len(each.graph.equations),
+                    "bytes": moved(each.graph, self.target),
                     "cost": float(each.cost.total),
                     "cost_terms": each.cost.terms,
                     "verdict": plain_verdict(each.verdict),
                 }
                 for each in self.ranked
             ],
+            "unverified": [
+                {
+                    "part": each.part,
+                    "text": str(each.graph),
+                    "how": each.how,
+                    "cost": float(each.cost.total),
+                    "why": each.why,
+                }
+                for each in self.unverified
+            ],
         }
+
+
+def moved(graph: KernelGraph, target: Target) -> int:
+    """Return the bytes of device memory that all kernels read and store."""
+    return int(sum(each.read + each.stored for each in counts(graph, target)))
 
 
 def run(
     program: str,
     *,
+    operators: Path | None = None,
     target: str = "a100",
     max_ops: int | None = None,
     time_limit: float | None = None,
+    memory: int | None = None,
     seed: int = 0,
     jobs: int | None = None,
     executor: str | None = None,
     out: Path | None = None,
     json_path: Path | None = None,
     fresh: bool = False,
+    verbose: bool = False,
 ) -> int:
-    """Search, print as it goes, then rank; 0 with a graph, 1 without one, 130 after Ctrl-C.
+    """Search, then print the answer; 0 with a graph, 1 without one, 130 after Ctrl-C.
 
-    Results of tasks are kept in the user's cache folder, or in ``out/tasks`` beside the graphs;
-    ``fresh`` does not look for earlier ones.
+    ``memory`` is in bytes, for all processes together; half of the machine's if not given. Results
+    of tasks are kept in the user's cache folder, or in ``out/tasks`` beside the graphs; ``fresh``
+    does not look for earlier ones. ``verbose`` tells what is tried and pruned.
     """
     start = executor_for(executor, jobs)
     check_folder(out)
     check_file(json_path)
-    machine, known = target_named(target), read(program)
+    own = operators_in(operators)
+    machine, known = target_named(target), read(program, own)
     store = None if fresh else Store(out / "tasks" if out else default_folder())
     tally = Tally(known, machine)
-    alone = executor is None and (jobs or usable_cores()) == 1  # then the work is done here
+    workers_here = jobs or usable_cores()
+    alone = executor is None and workers_here == 1  # then the work is done here
+    memory = memory or psutil.virtual_memory().total // 2
     with nullcontext() if alone else _running(start()) as workers:
         events = superoptimize(
             known,
             machine,
+            operators=own,
             max_ops=max_ops,
             time_limit=time_limit,
+            memory=max(1 << 20, memory // workers_here),
             seed=seed,
             executor=workers,
             store=store,
         )
-        stopped = _follow(events, tally)
-    print(_ranking(tally))
+        stopped = _follow(events, tally, verbose)
+    print(_answer(tally))
     if out:
         write(tally, out)
     if json_path:
@@ -147,22 +187,25 @@ def run(
         print("stopped" if fresh else "stopped; the same command goes on from here")
         for process in psutil.Process().children():
             process.terminate()  # in the middle of a task
-        return INTERRUPTED
+        leave(INTERRUPTED)
     return FOUND if tally.found else NOTHING
 
 
-def _follow(events: Iterator[Event], tally: Tally) -> bool:
-    """Print the stream under a bar; True when Ctrl-C ended it."""
-    with tqdm(unit="bank", disable=None) as bar:
+def _follow(events: Iterator[Event], tally: Tally, verbose: bool) -> bool:
+    """Show how far the search is; True when Ctrl-C ended it."""
+    before = 1e6 * cost(tally.program, tally.target).total
+    with tqdm(unit="bank", disable=None, leave=False) as bar:
         try:
             for event in events:
                 line = tally.take(event)
-                if line:
+                if line and verbose:
                     bar.write(line)
                 if isinstance(event, Started):
-                    bar.reset(event.tasks)
+                    bar.total = event.tasks
                 bar.update(isinstance(event, Tried))
-                bar.set_description(f"{len(tally.found)} graphs found")
+                if tally.found:
+                    best = 1e6 * float(tally.ranked[0].cost.total)
+                    bar.set_description(f"{best:.1f} us, the program {before:.1f}")
         except KeyboardInterrupt:
             return True
     return False
@@ -176,46 +219,66 @@ def _running(pool: Executor) -> Iterator[Executor]:
         pool.shutdown(wait=False)  # what waits is cancelled already
 
 
-def _ranking(tally: Tally) -> str:
-    ranked = tally.ranked
-    if not ranked:
-        return _nothing(tally)
-    before = cost(tally.program, tally.target)
-    seconds = time.monotonic() - tally.began
-    lines = [
-        f"\n{len(ranked)} graphs equal to {tally.program.name} in {seconds:.1f} s, ranked for "
-        f"{tally.target.name} (a model, not a measurement):",
-        f"{'':>3} {'us':>8} {'operators':>9}  how",
-        f"{'':>3} {1e6 * before.total:>8.2f} {len(tally.program.equations):>9}  as it is, "
-        "each operator a kernel",
+def _answer(tally: Tally) -> str:
+    """The table, the best graph, and why it is the best; then what is not known."""
+    lines = _found(tally) if tally.found else _nothing(tally)
+    lines += _list(
+        "not verified",
+        [
+            f"{each.part}, {each.how}, {1e6 * each.cost.total:.2f} us: {each.why}"
+            for each in tally.unverified
+        ],
+    )
+    return "\n".join(lines + _list("not complete", tally.ended.cut if tally.ended else ()))
+
+
+def _found(tally: Tally) -> list[str]:
+    ranked, target = tally.ranked, tally.target
+    before, seconds = cost(tally.program, target), time.monotonic() - tally.began
+    rows = [
+        (" ", "the program, an operator a kernel", tally.program, before.total),
+        *(
+            (str(n), each.how, each.graph, each.cost.total)
+            for n, each in enumerate(ranked[:ROWS], 1)
+        ),
     ]
-    for place, each in enumerate(ranked[:ROWS], 1):
-        lines.append(f"{place:>3} {1e6 * each.cost.total:>8.2f} {each.operators:>9}  {each.how}")
+    width = min(60, max(len(how) for _, how, _, _ in rows))
+    lines = [
+        f"{plural(len(ranked), 'graph')} equal to {tally.program.name}, found in {seconds:.1f} s; "
+        f"times are a model of {target.name}, not measured",
+        "",
+        f"{'':>3} {'graph':<{width}} {'kernels':>8} {'bytes':>8} {'us':>9} {'of the program':>15}",
+    ]
+    for place, how, graph, total in rows:
+        short = how if len(how) <= width else f"{how[: width - 3]}..."
+        share = "" if graph is tally.program else f"{100 * total / before.total:.0f} %"
+        lines.append(
+            f"{place:>3} {short:<{width}} {len(graph.equations):>8} "
+            f"{size_text(moved(graph, target)):>8} {1e6 * total:>9.2f} {share:>15}".rstrip()
+        )
     best = ranked[0]
-    lines += ["", str(best.graph), "", f"    {best.cost}", f"    {best.verdict}"]
-    lines.append(f"    than the program: {why(best.graph, tally.program, tally.target)}")
+    lines += ["", str(best.graph), "", f"    {best.cost}"]
+    lines += [f"    {line}" for line in str(best.verdict).splitlines()]
+    lines.append(f"    than the program: {why(best.graph, tally.program, target)}")
     if len(ranked) > 1:
-        lines.append(f"    than the second: {why(best.graph, ranked[1].graph, tally.target)}")
-    return "\n".join(lines + _cut(tally))
+        lines.append(f"    than the second: {why(best.graph, ranked[1].graph, target)}")
+    return lines
 
 
-def _nothing(tally: Tally) -> str:
+def _nothing(tally: Tally) -> list[str]:
     closest = tally.ended.closest if tally.ended else ""
     so_far = "" if tally.ended else " so far"
-    lines = [f"\nno graph found for {tally.program.name}{so_far}"]
+    lines = [f"no cheaper graph found for {tally.program.name}{so_far}"]
     if closest:
         lines.append(f"    closest: {closest}")
-    for reason, count in tally.pruned.most_common():
-        lines.append(f"    pruned {count}: {reason}")
-    return "\n".join(lines + _cut(tally))
+    return lines + [f"    pruned {count}: {why}" for why, count in tally.pruned.most_common()]
 
 
-def _cut(tally: Tally) -> list[str]:
-    return [f"    not complete: {each}" for each in (tally.ended.cut if tally.ended else ())]
-
-
-def _how(found: Found) -> str:
-    return f"{found.operators} operators, {found.how}, best of {found.fit} grids and extents"
+def _list(what: str, lines: list[str] | tuple[str, ...]) -> list[str]:
+    """Return a few lines of a list, and how many are left out."""
+    more = len(lines) - FEW
+    said = [f"    {what}: {each}" for each in lines[:FEW]]
+    return said + ([f"    {what}: {more} more, see --json"] if more > 0 else [])
 
 
 def write(tally: Tally, folder: Path) -> None:

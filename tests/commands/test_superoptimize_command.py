@@ -9,12 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mlc_course.commands import superoptimize
 from mlc_course.commands.cli import USAGE_STATUS, main
+from mlc_course.mugraph.cost import A100, cost
 from mlc_course.mugraph.ir import parse
 from mlc_course.mugraph.programs import workload
+from mlc_course.mugraph.search import Unverified
 from mlc_course.mugraph.verify import verify
 from mlc_course.parallel import INTERRUPTED
 
@@ -49,8 +52,16 @@ def test_graphs_are_printed_ranked_and_written(
     assert str(first) in printed
     assert parse((out / "lora_01.txt").read_text()) == first
     assert len(list(out.glob("lora_*.txt"))) == len(costs)
+    lines = printed.splitlines()
+    assert lines[0].startswith(f"{len(costs)} graphs equal to lora, found in ")
+    assert lines[3].split()[:2] == ["the", "program,"]
+    assert lines[4].split()[0] == "1"
+    assert f"{1e6 * costs[0]:.2f}" in lines[4]
+    assert record["found"][0]["kernels"] == len(first.equations)
+    assert record["found"][0]["bytes"] < 10**7
     assert "than the program:" in printed
     assert "than the second:" in printed
+    assert "pruned" not in printed
     assert record["found"][0]["verdict"]["error_bound"] <= 1e-9
 
 
@@ -58,10 +69,10 @@ def test_the_second_time_nothing_is_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert search("gqa", "--max-ops", "7") == superoptimize.FOUND
-    before = capsys.readouterr().out.partition("ranked")[2]
+    before = capsys.readouterr().out.partition("not measured")[2]
     monkeypatch.setattr("mlc_course.mugraph.search.superoptimizer.explore", None)
     assert search("gqa", "--max-ops", "7") == superoptimize.FOUND
-    assert capsys.readouterr().out.partition("ranked")[2] == before
+    assert capsys.readouterr().out.partition("not measured")[2] == before
     with pytest.raises(TypeError):
         search("gqa", "--max-ops", "7", "--fresh")
 
@@ -77,7 +88,7 @@ def test_a_search_that_finds_nothing_says_what_came_closest(
 ) -> None:
     assert search("gated_mlp", "--max-ops", "2") == superoptimize.NOTHING
     printed = capsys.readouterr().out
-    assert "no graph found for gated_mlp" in printed
+    assert "no cheaper graph found for gated_mlp" in printed
     assert "closest: no loop: it has gate, opened, up; not Y" in printed
     assert "more operators than the limit" in printed
 
@@ -87,9 +98,10 @@ def test_a_search_that_finds_nothing_says_what_came_closest(
     [
         (["no_such_program"], "no such file"),
         (["lora", "--target", "a1000"], "a100 | h100"),
-        (["lora", "--max-ops", "0"], "1 or more"),
-        (["lora", "--time-limit", "-1"], "more than 0"),
         (["lora", "--out", f"{__file__}/folder"], "cannot write"),
+        (["lora", "--json", str(Path(__file__).parent)], "a folder"),
+        (["lora", "--operators", "nowhere.py"], "cannot be run"),
+        (["lora", "--operators", __file__], "no operator"),
         (["lora_fused"], "a graph already"),
     ],
 )
@@ -98,6 +110,68 @@ def test_bad_input_is_refused(
 ) -> None:
     assert search(*arguments) == USAGE_STATUS
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["lora", "--max-ops", "0"], "argument --max-ops: expected 1 or more, got '0'"),
+        (["lora", "--time-limit", "-1"], "argument --time-limit: expected seconds, more than 0"),
+        (["lora", "--time-limit", "inf"], "argument --time-limit: expected seconds"),
+        (["lora", "--memory", "half"], "argument --memory: expected 2MB or more, such as 4GB"),
+        (["lora", "--max-op-s", "3"], "did you mean --max-ops?"),
+        (["lora", "--time-limits", "3"], "did you mean --time-limit?"),
+    ],
+)
+def test_options_are_named_as_they_are_written(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match=str(USAGE_STATUS)):
+        search(*arguments)
+    assert words in capsys.readouterr().err
+
+
+OPERATORS = """
+from mlc_course.mugraph.ir import Op, ops
+
+soft_cap = Op(
+    "soft_cap",
+    ops.elementwise,
+    lambda m, x: 50 * (1 - 2 / (m.exp(x / 25) + 1)),
+)
+"""
+CAPPED = "p(X[b=64, d=64]):\n  S = soft_cap(X)\n  E = exp(S)\n  T = sum(E, axis=1)\n  return T\n"
+
+
+def test_operators_of_one_s_own_come_from_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(OPERATORS)
+    (tmp_path / "capped.txt").write_text(CAPPED)
+    mine, capped = str(tmp_path / "mine.py"), str(tmp_path / "capped.txt")
+    assert search(capped, "--operators", mine, "--memory", "1GB") == superoptimize.FOUND
+    assert "soft_cap(" in capsys.readouterr().out
+    assert main(["verify", capped, capped, "--operators", mine]) == 0
+    assert search(capped) == USAGE_STATUS
+    assert "soft_cap" in capsys.readouterr().err
+
+
+def test_the_tale_of_the_search_is_told_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert search("gqa", "--max-ops", "7", "--verbose") == superoptimize.FOUND
+    printed = capsys.readouterr().out
+    assert "pruned" in printed
+    assert "FOUND" in printed
+    assert " candidates, " in printed
+
+
+def test_what_is_not_verified_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    program = workload("lora")
+    event = Unverified("lora", program, cost(program, A100), "no loop", "too large to be tested")
+    tally = superoptimize.Tally(program, A100)
+    tally.take(event)
+    assert "not verified: lora, no loop" in superoptimize._answer(tally)
+    assert "too large to be tested" in superoptimize._answer(tally)
+    assert tally.plain()["unverified"][0]["why"] == "too large to be tested"
 
 
 def test_executors_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,7 +193,7 @@ def test_a_cluster_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         )
         distributed.default_client().close()  # as the end of the process does
     lines = zip(capsys.readouterr().out.splitlines(), alone.splitlines(), strict=True)
-    assert all(got == wanted or " s, ranked for " in got for got, wanted in lines)
+    assert all(got == wanted or " s; times are " in got for got, wanted in lines)
 
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -127,9 +201,9 @@ def test_ctrl_c_keeps_what_was_found(jobs: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mlc_course.commands", "superoptimize", "qk_norm_attention"]
     file = tmp_path / "found.json"
     with subprocess.Popen(
-        [*command, "--jobs", str(jobs), "--json", str(file)],
+        [*command, "--jobs", str(jobs), "--json", str(file), "--verbose"],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's & ignores it
@@ -141,8 +215,30 @@ def test_ctrl_c_keeps_what_was_found(jobs: int, tmp_path: Path) -> None:
                 os.killpg(process.pid, signal.SIGINT)
                 break
         rest = process.stdout.read()
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
         assert process.wait(timeout=60) == INTERRUPTED
     assert "stopped; the same command goes on from here" in rest
     record = json.loads(file.read_text())
     assert record["cut"] == ["interrupted"]
     assert record["found"]
+
+
+@pytest.mark.slow
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mlc_course.commands", "superoptimize", "transformer_layer"]
+    with subprocess.Popen(
+        [*command, "--jobs", "2", "--verbose"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"},
+    ) as process:
+        assert process.stdout is not None
+        next(line for line in process.stdout if "candidates" in line)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        assert workers
+        process.kill()
+    gone, alive = psutil.wait_procs(workers, timeout=30)
+    assert not alive

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mlc_course.mugraph.cost.operation_counts import broadcast, operations
 from mlc_course.mugraph.cost.targets import Target
 from mlc_course.mugraph.ir import (
     AFTER,
@@ -26,15 +27,10 @@ from mlc_course.mugraph.ir import (
     Load,
     Op,
     ThreadGraph,
-    ops,
+    resolved,
 )
 
 Number = Any  # an int, or an array of them
-SPECIAL: Mapping[Op, int] = {  # functions of an element that the special function unit computes
-    ops.exp: 1, ops.log: 1, ops.sqrt: 1, ops.div: 1, ops.sigmoid: 2, ops.silu: 2, ops.tanh: 2,
-    ops.gelu: 2, ops.softmax: 2, ops.stable_softmax: 2, ops.rms_norm: 2,
-    ops.accumulate_rescaled: 1,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -155,14 +151,18 @@ def _kernel(graph: KernelGraph, place: int, target: Target) -> Counts:
     if not isinstance(equation.op, BlockGraph):
         work = _Work(target)
         work.equation(
-            equation, [graph.shapes[n] for n in equation.operands], graph.shapes[results[0]], 1
+            equation,
+            [graph.shapes[n] for n in equation.operands],
+            graph.shapes[results[0]],
+            1,
+            graph.size_of,
         )
         return work.shared_out(read, stored)
     tiles = graph.tiles(place)
     blocks = math.prod(extent for _, extent in equation.op.grid)
     turns = [extent for _, extent in equation.op.loops]
     return block_counts(
-        equation.op, tiles.shapes, tiles.stages, turns, blocks, read, stored, target
+        equation.op, tiles.shapes, tiles.stages, turns, blocks, read, stored, graph.size_of, target
     )
 
 
@@ -174,11 +174,13 @@ def block_counts(
     blocks: Number,
     read: Number,
     stored: Number,
+    sizes: Mapping[str, int],
     target: Target,
 ) -> Counts:
     """Return the counts of a block graph with tiles of these shapes and stages.
 
-    ``turns`` are the iterations of each loop; ``read`` and ``stored`` count elements.
+    ``turns`` are the iterations of each loop; ``read`` and ``stored`` count elements; ``sizes`` are
+    those that constants name.
     """
     work = _Work(target)
     iterations = math.prod(turns)
@@ -187,7 +189,8 @@ def block_counts(
     for number, equation in enumerate(block.equations, len(block.loads)):
         carried = equation.op.carried
         times = iterations if carried or stages[number] == LOOP else 1
-        work.equation(equation, [shapes[n] for n in equation.operands], shapes[number], times)
+        operands = [shapes[n] for n in equation.operands]
+        work.equation(equation, operands, shapes[number], times, sizes)
     for store in block.stores:
         work.shared += math.prod(shapes[store.value])
     return Counts(
@@ -251,33 +254,35 @@ class _Work:
         operands: Sequence[Sequence[Number]],
         result: Sequence[Number],
         times: Number,
+        sizes: Mapping[str, int],
     ) -> None:
         """Add an equation, ``times`` over; a thread graph reads its operands, writes its result."""
         self.shared += times * sum(map(math.prod, operands))
         accumulates = equation.op.carried == "accumulate"
         self.shared += math.prod(result) * (1 if accumulates else times)
         if not isinstance(equation.op, ThreadGraph):
-            self._operator(equation.op, operands, result, times)
+            self._operator(equation, operands, times, sizes)
             return
         values = [tuple(each) for each in operands]
         for inner in equation.op.equations:
-            values.append(_broadcast([values[n] for n in inner.operands]))
-            self._operator(inner.op, [values[n] for n in inner.operands], values[-1], times)
+            read = [values[n] for n in inner.operands]
+            values.append(broadcast(read))
+            self._operator(inner, read, times, sizes)
 
     def _operator(
-        self, op: Any, operands: Sequence[Sequence[Number]], result: Sequence[Number], times: Number
+        self,
+        equation: Equation,
+        operands: Sequence[Sequence[Number]],
+        times: Number,
+        sizes: Mapping[str, int],
     ) -> None:
-        if op is ops.matmul:
-            *ahead, rows, columns = result
-            whole = zip((rows, columns, operands[0][-1]), self.target.matrix_tile, strict=True)
-            padded = [-(-extent // tile) * tile for extent, tile in whole]
-            self.matrix += 2 * times * math.prod(ahead) * math.prod(padded)
-            return
-        if op is ops.concat:
-            operands = [result]
-        size = math.prod(_broadcast(operands) if len({*map(len, operands)}) == 1 else result)
-        self.elements += times * size
-        self.special += times * size * SPECIAL.get(op, 0)
+        assert isinstance(equation.op, Op)
+        given = resolved(equation, sizes)
+        given.pop("fmap", None)
+        done = operations(equation.op, operands, given, self.target.matrix_tile)
+        self.matrix += times * done.matrix
+        self.elements += times * done.elements
+        self.special += times * done.special
 
     def shared_out(self, read: Number, stored: Number) -> Counts:
         """Return a predefined operator's counts: a library loads once, on the whole machine."""
@@ -295,15 +300,3 @@ class _Work:
             barriers=0,
             held=0,
         )
-
-
-def _broadcast(shapes: Sequence[Sequence[Number]]) -> tuple[Number, ...]:
-    """Return the larger extent of each axis."""
-    return tuple(_larger(extents) for extents in zip(*shapes, strict=True))
-
-
-def _larger(extents: Sequence[Number]) -> Number:
-    found = extents[0]
-    for each in extents[1:]:
-        found = np.maximum(found, each)
-    return found

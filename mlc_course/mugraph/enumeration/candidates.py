@@ -73,8 +73,8 @@ class Candidates:
         self.inputs = tuple(Term(self, each.name) for each in program.inputs)
         self.goal = self._begun.bank.goal
         self.outputs = {
-            self._number((0, dims, None, wanted.shape, fingerprint(wanted)))
-            for dims, wanted in self._begun.outputs
+            self._number((0, dims, None, shape, fingerprint(wanted)))
+            for dims, shape, wanted in self._begun.outputs
         }
 
     @property

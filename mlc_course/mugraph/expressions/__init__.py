@@ -5,7 +5,13 @@ Read ``normal_form`` first, then ``abstract`` (what operators do to expressions)
 """
 
 from mlc_course.mugraph.expressions.abstract import Abstract, AbstractArithmetic
-from mlc_course.mugraph.expressions.normal_form import EXP, Cancelled, Expressions, Poly
+from mlc_course.mugraph.expressions.normal_form import (
+    EXP,
+    Cancelled,
+    Expressions,
+    Poly,
+    TooLong,
+)
 from mlc_course.mugraph.expressions.pruners import Pruner, Terms, asked, said, terms, why_not
 from mlc_course.mugraph.expressions.subexpression import Goal, Role
 
@@ -20,6 +26,7 @@ __all__ = [
     "Pruner",
     "Role",
     "Terms",
+    "TooLong",
     "asked",
     "said",
     "terms",

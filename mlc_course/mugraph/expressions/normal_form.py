@@ -40,10 +40,15 @@ UNIT: Monomial = ()
 ONE: Poly = ((UNIT, 1),)
 ZERO: Poly = ()
 EXP, INVERSE, MAX, SUM, BESIDE = "exp", "inverse", "max", "+", "|"
+MOST_TERMS = 10_000  # of a product
 
 
 class Cancelled(Exception):
     """An error: something cancels, so that the value has no expression."""
+
+
+class TooLong(Cancelled):
+    """An error: a product has too many terms to be multiplied out."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class Expressions:
         self.atoms: list[Atom] = []
         self._numbers: dict[Atom, int] = {}
         self._products: dict[tuple[Poly, Poly], Poly] = {}
+        self.terms = 0  # of all products
 
     def atom(self, name: str, *of: Poly) -> Poly:
         """An atom as an expression."""
@@ -93,14 +99,21 @@ class Expressions:
         return tuple((monomial, whole(coefficient * c)) for monomial, coefficient in x)
 
     def mul(self, x: Poly, y: Poly) -> Poly:
-        """Multiplied out; raises ``Cancelled`` where terms of unlike signs meet."""
+        """Multiplied out; raises ``Cancelled`` where terms of unlike signs meet, or ``TooLong``."""
         key = x, y
         if key not in self._products:
-            terms: Poly = ZERO
+            if len(x) * len(y) > MOST_TERMS:
+                raise TooLong
+            terms: dict[Monomial, Coefficient] = {}
             for m, c in x:
                 for n, d in y:
-                    terms = added(terms, ((self.monomial(m, n), c * d),))
-            self._products[key] = terms
+                    monomial = self.monomial(m, n)
+                    before = terms.get(monomial, 0)
+                    if before * c * d < 0:
+                        raise Cancelled
+                    terms[monomial] = before + c * d
+            self.terms += len(terms)
+            self._products[key] = tuple(sorted(terms.items()))
         return self._products[key]
 
     def monomial(self, m: Monomial, n: Monomial) -> Monomial:

@@ -12,7 +12,9 @@ rules of ``normal_form`` make equal to the goal, with these exceptions:
 - exp(x) is a part of exp(2 x) only where the program makes that of exp(x) exp(x);
 - a term is subtracted as a whole: -x alone, without an operator that negates, is no part of x - y;
 - a denominator that is a product of sums in which reciprocals merge (1/x and 1/y are one atom):
-  the order in which it is divided is not one that such products keep.
+  the order in which it is divided is not one that such products keep;
+- a denominator whose quotient by the part has more than 64 terms, and products of more than 10,000
+  terms, which would take longer than a search.
 
 Most candidates are refused before their expression is made, by the ``Role`` of each operand.
 """
@@ -24,6 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import total_ordering
 
+from mlc_course.deadline import check_time
 from mlc_course.mugraph.expressions.normal_form import (
     EXP,
     INVERSE,
@@ -41,6 +44,7 @@ from mlc_course.mugraph.expressions.normal_form import (
 )
 from mlc_course.mugraph.ir import Op, ops
 
+MOST_STEPS = 64  # of a long division; a quotient with more terms is not looked for
 _Base = tuple[int, Monomial]  # an atom (0), or a term of an exponent (1)
 
 
@@ -188,7 +192,8 @@ class Goal:
         """
         leading, c = max(part, key=self._order)
         rest, factor = product, ZERO
-        for _ in range(len(product)):
+        for _ in range(min(len(product), MOST_STEPS)):
+            check_time()
             monomial, d = max(rest, key=self._order)
             missing = self._quotient(monomial, leading)
             if missing is None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mlc_course.deadline import check_time
 from mlc_course.errors import GraphError
 from mlc_course.mugraph.ir.arithmetic import FLOAT64, Arithmetic, Array, Floats, Tensor
 from mlc_course.mugraph.ir.check import AFTER, Tiles, offsets, resolved
@@ -62,7 +63,10 @@ def run(
 def evaluate(
     graph: KernelGraph, inputs: Sequence[Tensor], m: Arithmetic, watch: Watch | None = None
 ) -> list[Tensor]:
-    """Return the graph's outputs in the arithmetic ``m``; tell ``watch`` every load and store."""
+    """Return the graph's outputs in the arithmetic ``m``; tell ``watch`` every load and store.
+
+    A deadline of ``mlc_course.deadline`` ends it.
+    """
     values = list(inputs)
     for place, equation in enumerate(graph.equations):
         operands = [values[number] for number in equation.operands]
@@ -76,6 +80,7 @@ def evaluate(
 def _value(
     equation: Equation, operands: Sequence[Tensor], m: Arithmetic, sizes: Mapping[str, int]
 ) -> Tensor:
+    check_time()
     op = equation.op
     if isinstance(op, ThreadGraph):
         values = list(operands)

@@ -3,9 +3,16 @@
 The graphs are text files in ``graphs/``; ``catalogue`` reads them by name.
 """
 
-from mlc_course.mugraph.programs.catalogue import NAMES, PROGRAM_OF, published, workload
+from mlc_course.mugraph.programs.catalogue import (
+    MODELS,
+    NAMES,
+    PROGRAM_OF,
+    published,
+    workload,
+)
 
 __all__ = [
+    "MODELS",
     "NAMES",
     "PROGRAM_OF",
     "published",

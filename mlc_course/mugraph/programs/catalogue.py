@@ -3,7 +3,7 @@
 Each graph is a file ``graphs/NAME.mugraph`` in the text form. A *workload* is a benchmark program
 in operators of a kernel graph only: norms and softmax are spelled out, so that a search has to find
 what a fused kernel does with them. Sizes are those of Mirage's benchmarks (M. Wu et al., OSDI 2025,
-section 8; its ``benchmark/*.py``).
+section 8; its ``benchmark/*.py``). ``MODELS`` are parts of today's models, with sizes of our own.
 
 A *published* graph is fused: a search should find it, a verifier must accept it, and lessons draw
 it. Where a paper shows a graph as a picture, the file is our reading of it, with names and tile
@@ -29,6 +29,17 @@ NAMES = (
     "attention",
     "stable_attention",
 )
+# Programs of today's models, which nobody has fused by hand here.
+MODELS = (
+    "rope_masked_attention",
+    "rope_rotated_attention",
+    "soft_capped_attention",
+    "gated_mlp_layer",
+    "router",
+    "layer_norm_linear_gelu",
+    "cross_entropy",
+    "transformer_layer",
+)
 # The workload that each published graph computes.
 PROGRAM_OF: Mapping[str, str] = {
     "rms_norm_matmul_fused": "rms_norm_matmul",
@@ -46,7 +57,7 @@ PROGRAM_OF: Mapping[str, str] = {
 
 def workload(name: str) -> KernelGraph:
     """Return a program at its benchmark's sizes; raise ``UsageError`` for another name."""
-    return _read(name, NAMES, "workload")
+    return _read(name, (*NAMES, *MODELS), "workload")
 
 
 def published(name: str) -> KernelGraph:

@@ -28,6 +28,7 @@ from mlc_course.mugraph.search.superoptimizer import (
     Pruned,
     Started,
     Tried,
+    Unverified,
     superoptimize,
 )
 from mlc_course.mugraph.search.value_facts import (
@@ -80,6 +81,7 @@ __all__ = [
     "Store",
     "Structure",
     "Tried",
+    "Unverified",
     "Use",
     "Watch",
     "applied",

@@ -19,8 +19,10 @@ JOIN = "+"  # along "d+r" lie tiles of d and of r, one after the other
 UNKNOWN = "?"  # an axis whose elements come from several dimensions in another way
 
 
-def result_dims(op: Op, operands: Sequence[Dims], attributes: Mapping[str, Any]) -> Dims:
-    """Return the labels of the result of an operator."""
+def result_dims(
+    op: Op, operands: Sequence[Dims], attributes: Mapping[str, Any], rank: int | None = None
+) -> Dims:
+    """Return the labels of the result; ``rank`` is its number of axes, if not the operand's."""
     first = operands[0]
     match op.shape:
         case ops.elementwise:
@@ -43,7 +45,7 @@ def result_dims(op: Op, operands: Sequence[Dims], attributes: Mapping[str, Any])
         case ops.part_of | ops.repeated | ops.folded:
             axis = attributes["axis"]
             return (*first[:axis], UNKNOWN, *first[axis + 1 :])
-    return tuple(UNKNOWN for _ in attributes["shape"])
+    return (UNKNOWN,) * (len(first) if rank is None else rank)
 
 
 def _either(labels: Sequence[str]) -> str:
@@ -125,7 +127,8 @@ class Classes:
         for equation in self.program.equations:
             op, operands = equation.op, [values[n] for n in equation.operands]
             assert isinstance(op, Op)
-            values.append(result_dims(op, operands, dict(equation.attributes)))
+            rank = len(self.program.shapes[len(values)])
+            values.append(result_dims(op, operands, dict(equation.attributes), rank))
             for axes in _meeting(op, operands):
                 met |= any([self._join(axes[0], other) for other in axes[1:]])
         self.of_value = values

@@ -130,13 +130,21 @@ class Structure:
         return tuple(dim for dim in stores[0] if dim in everywhere and single(dim))
 
     @property
+    def made_of(self) -> tuple[str, ...]:
+        """The names of all operators, sorted, without loads and stores."""
+        return tuple(
+            sorted(
+                inner.op.name
+                for stage in self.stages
+                for equation in stage.equations
+                for inner in getattr(equation.op, "equations", (equation,))
+            )
+        )
+
+    @property
     def operators(self) -> int:
         """The number of operators, without loads and stores."""
-        return sum(
-            len(getattr(equation.op, "equations", (equation,)))
-            for stage in self.stages
-            for equation in stage.equations
-        )
+        return len(self.made_of)
 
 
 def threaded(stage: Stage, when: Sequence[tuple[int, bool]]) -> Stage:
@@ -204,7 +212,8 @@ def read_off(
     """Return the structure that makes ``targets``, values by the names of outputs.
 
     ``uncuttable`` are dimensions that a grid must not cut besides those whose elements meet.
-    None where the nest has parts, and some target needs none of them.
+    None where the nest has parts, and some target needs none of them, or nothing of the first
+    kernel.
     """
     facts = {n: bank.values[n].facts for n in derivation}
     meeting = {
@@ -223,6 +232,8 @@ def read_off(
     reader = _Reader(bank, derivation, names, second)
     last = reader.stage(targets, nest.parts, over_parts=True)
     partial = {name: n for n, name in reader.partial.items()}
+    if not partial:
+        return None
     first = _Reader(bank, derivation, names, set(derivation) - second)
     return Structure(
         nest, (first.stage(partial, nest.loop, in_parts=True), last), frozenset(meeting)

@@ -20,6 +20,7 @@ from mlc_course.mugraph.search.dimensions import Dims, extent
 from mlc_course.mugraph.search.graph_extraction import Stage, Structure
 
 PART, LOOPS = "part", ("k", "l")
+MOST_CHOICES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,14 @@ class Choice:
 def choices(structure: Structure, sizes: Mapping[str, int]) -> Choice:
     """Return all choices as arrays: every divisor of every dimension, on at most three axes.
 
-    A loop and a number of parts of 1 is left to the nests without them.
+    A loop and a number of parts of 1 is left to the nests without them. Of sizes with very many
+    divisors some are left out.
     """
     nest = structure.nest
     grid = [_divisors(sizes[dim]) for dim in structure.cuttable]
     loop = [_divisors(sizes[dim])[1:] for dim in nest.loop]
     parts = [_divisors(sizes[dim])[1:] for dim in nest.parts]
+    _thin([*grid, *loop, *parts])
     every = np.meshgrid(*grid, *loop, *parts, indexing="ij") if grid or loop or parts else []
     columns = [column.ravel() for column in every] or [np.ones(1, np.int64)]
     g, n = len(grid), len(grid) + len(loop)
@@ -77,7 +80,15 @@ def choices(structure: Structure, sizes: Mapping[str, int]) -> Choice:
 
 
 def _divisors(n: int) -> list[int]:
-    return [d for d in range(1, n + 1) if n % d == 0]
+    below = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
+    return below + [n // d for d in reversed(below) if d * d < n]
+
+
+def _thin(every: Sequence[list[int]]) -> None:
+    """Leave out every other one, but the smallest and the largest, of the longest lists."""
+    while math.prod(map(len, every)) > MOST_CHOICES:
+        longest = max(every, key=len)
+        longest[1:-1] = longest[2:-1:2]
 
 
 def graph(
@@ -195,7 +206,8 @@ def ranked(
         return Ranked(None, None, None, 0, 0, 0)
     first = graph(structure, every.at(0), program, dims, name)
     of = list(stage_counts(structure, every, first, sizes, target))
-    good = np.broadcast_to(np.logical_and.reduce([fits(each, target) for each in of]), (tried,))
+    within = [np.broadcast_to(fits(each, target), (tried,)) for each in of]
+    good = np.logical_and.reduce(within)
     held = np.maximum.reduce([np.broadcast_to(each.held, (tried,)) for each in of])
     if not good.any():
         return Ranked(None, None, None, tried, 0, int(held.min()))
@@ -238,6 +250,7 @@ def stage_counts(
                 blocks(stage, choice),
                 sum(size.values()),
                 sum(left[name] for name, _ in stage.stores),
+                example.size_of,
                 target,
             )
         )

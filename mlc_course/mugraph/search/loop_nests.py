@@ -24,16 +24,18 @@ from mlc_course.mugraph.expressions import (
     Expressions,
     Goal,
     Poly,
+    TooLong,
 )
-from mlc_course.mugraph.ir import KernelGraph, Op, evaluate, ops, resolved
+from mlc_course.mugraph.ir import KernelGraph, Op, Shape, evaluate, ops, resolved
 from mlc_course.mugraph.search.dimensions import NONE, UNKNOWN, Classes, Dims, apart
 from mlc_course.mugraph.search.kernel_partition import inside
 from mlc_course.mugraph.search.loop_residues import Iterated
 from mlc_course.mugraph.search.residue_bank import EVERY, Bank, Offer, Watch, fingerprint
-from mlc_course.mugraph.search.value_facts import CANCELS, Refused, Use
+from mlc_course.mugraph.search.value_facts import CANCELS, TOO_LONG, Refused, Use
 from mlc_course.mugraph.verify import Field, Residues, draw
 
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67)
+FEW = (3, 5)  # elements of a dimension, in turn, for residues
 TRIALS = 2
 Loops = tuple[tuple[str, ...], ...]  # the dimensions that each loop cuts, outermost first
 Steps = tuple[int, ...]  # of each dimension of a loop
@@ -61,10 +63,13 @@ class Nest:
 
 
 class Problem:
-    """A program to fuse: its dimensions, and the operators that it is made of."""
+    """A program to fuse: its dimensions, and the operators to do it with.
 
-    def __init__(self, program: KernelGraph) -> None:
-        self.program = apart(program)
+    These are its own and ``more``, of those the ones that need nothing but an axis.
+    """
+
+    def __init__(self, program: KernelGraph, more: Sequence[Op] = ()) -> None:
+        self.program, self.more = apart(program), more
         self.classes = Classes(self.program)
         twice = {
             dim
@@ -95,18 +100,25 @@ class Problem:
         """The labels of a value of the program."""
         return self.classes.of_value[value]
 
-    def offer(self, sizes: Mapping[str, int]) -> Offer:
-        """Return the program's operators on these sizes; sums if it has products; accumulators."""
+    def offer(self, sizes: Mapping[str, int], few: Mapping[str, int]) -> Offer:
+        """Return the program's operators; sums if it has products; accumulators.
+
+        ``sizes`` are those of expressions, ``few`` those of residues.
+        """
         uses: dict[tuple[Op, tuple[tuple[str, Any], ...]], Use] = {}
         for equation in self.program.equations:
             op = equation.op
             assert isinstance(op, Op)
             if op.operands and inside(op):
                 rest = tuple((name, each) for name, each in equation.attributes if name != "axis")
-                given = resolved(equation, sizes)
-                given.pop("axis", None)
-                uses.setdefault((op, rest), Use(op, rest, given))
+                given = [resolved(equation, each) for each in (sizes, few)]
+                for each in given:
+                    each.pop("axis", None)
+                uses.setdefault((op, rest), Use(op, rest, *given))
         operators = {op for op, _ in uses}
+        for op in self.more:
+            if inside(op) and not {*op.attributes} - {"axis"}:
+                uses.setdefault((op, ()), Use(op))
         if ops.matmul in operators:
             uses.setdefault((ops.reduce_sum, ()), Use(ops.reduce_sum))
         unary = [use for use in uses.values() if use.op.operands == 1]
@@ -135,17 +147,18 @@ class Start:
 
     bank: Bank
     offer: Offer
-    outputs: Sequence[tuple[Dims, Residues]]
+    outputs: Sequence[tuple[Dims, Shape, Residues]]
     known: Mapping[tuple[Poly, Dims], str]  # names of the program's values
 
     def found(self) -> list[int | None]:
         """Return for each output the number of an equal value, with all loops closed; or None."""
         return [self._equal(*each) for each in self.outputs]
 
-    def _equal(self, dims: Dims, wanted: Residues) -> int | None:
+    def _equal(self, dims: Dims, shape: Shape, wanted: Residues) -> int | None:
         key = fingerprint(wanted)
         for each in self.bank.by_level[0]:
-            if each.facts.dims == dims and fingerprint(each.residues) == key:
+            known = each.facts.dims == dims and each.facts.shape == shape
+            if known and fingerprint(each.residues) == key:
                 return each.number
         return None
 
@@ -162,27 +175,30 @@ def start(
 ) -> Start:
     """Return the bank of a nest before it grows."""
     program, turns = _small(problem, nest)
+    tested, steps = _small(problem, nest, few=True)
     among, every = expressions(program, whole_sums=whole_sums)
     polys = [every[number] for number in program.outputs]
-    fields, inputs, outputs = _residues(program, turns, _height(among, polys), seed)
+    fields, inputs, outputs = _residues(tested, steps, _height(among, polys), seed)
     goal = Goal(among, polys, negates=negates(program))
     cuts = [frozenset(loop) for loop in nest.loops]
-    times = [math.prod(steps) for steps in turns]
+    times = [math.prod(each) for each in turns]
     bank = Bank(goal, fields, times, cuts, most_operators, prunings, watch)
     for number, (each, whole) in enumerate(zip(program.inputs, inputs, strict=True)):
         dims = problem.dims(number)
-        bank.enter(each.name, dims, *_tile(whole, dims, fields, nest.loops))
+        level, tile = _tile(whole, dims, fields, nest.loops)
+        shape = _tile_shape(program.shapes[number], dims, nest.loops[:level], turns)
+        bank.enter(each.name, dims, level, shape, tile)
     wanted = [problem.dims(number) for number in program.outputs]
     called = zip(program.names, every, problem.classes.of_value, strict=True)
     known = {(poly, dims): name for name, poly, dims in called}
-    pairs = list(zip(wanted, outputs, strict=True))
-    return Start(bank, problem.offer(program.size_of), pairs, known)
+    looked_for = list(zip(wanted, program.output_shapes, outputs, strict=True))
+    return Start(bank, problem.offer(program.size_of, tested.size_of), looked_for, known)
 
 
 def expressions(
     program: KernelGraph, *, whole_sums: bool = False
 ) -> tuple[Expressions, list[Poly]]:
-    """Return the expression of each value of a program; raise ``Refused`` where one cancels."""
+    """Return the expression of each value; raise ``Refused`` where one cancels, or is too long."""
     whole = replace(program, outputs=tuple(range(len(program.shapes))))
     for like_terms in (False, True):
         among = Expressions(whole_sums=whole_sums, like_terms=like_terms)
@@ -191,22 +207,26 @@ def expressions(
         ]
         try:
             made = evaluate(whole, tensors, AbstractArithmetic(among))
+        except TooLong:
+            raise Refused(TOO_LONG) from None
         except Cancelled:
             continue
         return among, [each.poly for each in made]
     raise Refused(CANCELS)
 
 
-def _small(problem: Problem, nest: Nest) -> tuple[KernelGraph, list[Steps]]:
-    """Return the program on sizes that are different primes, and the steps of each loop.
+def _small(problem: Problem, nest: Nest, *, few: bool = False) -> tuple[KernelGraph, list[Steps]]:
+    """Return the program on small sizes, and the steps of each loop.
 
-    Loops turn a prime number of times over tiles of a prime number. A dimension that is only ever
-    ahead of the last two axes, and not summed, is left with one element: there is nothing that an
-    operator could do to it.
+    For expressions, sizes are different primes: loops turn a prime number of times over tiles of a
+    prime number, so that a coefficient says what was summed. For residues, few elements are enough.
+    A dimension that is only ever ahead of the last two axes, and not summed, is left with one
+    element: there is nothing that an operator could do to it.
     """
-    primes = iter(PRIMES)
-    tiles = {dim: next(primes) for loop in nest.loops for dim in loop}
-    turns = [tuple(next(primes) for _ in loop) for loop in nest.loops]
+    primes = itertools.cycle(FEW) if few else iter(PRIMES)
+    tile, turn = (itertools.repeat(2), itertools.cycle((3, 2))) if few else (primes, primes)
+    tiles = {dim: next(tile) for loop in nest.loops for dim in loop}
+    turns = [tuple(next(turn) for _ in loop) for loop in nest.loops]
     sizes = dict(tiles)
     for loop, steps in zip(nest.loops, turns, strict=True):
         for dim, step in zip(loop, steps, strict=True):
@@ -276,3 +296,11 @@ def _tile(
         assert isinstance(field, Iterated)
         value = field.cut(value, [dims.index(dim) if dim in dims else None for dim in loop])
     return level, value
+
+
+def _tile_shape(shape: Shape, dims: Dims, loops: Loops, turns: Sequence[Steps]) -> Shape:
+    """Return the shape of an input's tile in these loops."""
+    steps = {dim: 1 for dim in dims}
+    for loop, times in zip(loops, turns, strict=False):
+        steps |= {dim: steps[dim] * n for dim, n in zip(loop, times, strict=True) if dim in steps}
+    return tuple(extent // steps[dim] for extent, dim in zip(shape, dims, strict=True))

@@ -13,7 +13,7 @@ one through, because every graph that is found is verified afterwards.
 
 from __future__ import annotations
 
-import time
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from mlc_course.deadline import OutOfTime, check_time
 from mlc_course.mugraph.expressions import AbstractArithmetic, Goal, Poly, Role
-from mlc_course.mugraph.ir import Op, ops
+from mlc_course.mugraph.ir import Op, Shape, ops
 from mlc_course.mugraph.search.dimensions import Dims, fit
 from mlc_course.mugraph.search.loop_residues import Iterated, each_turn, stacked
 from mlc_course.mugraph.search.value_facts import (
@@ -44,13 +45,22 @@ from mlc_course.mugraph.search.value_facts import (
 from mlc_course.mugraph.verify import Field, Residues
 
 WAYS = 8  # kept for one value
+TERM_BYTES = 300  # of a term of an expression
 ORDER, EQUALITY, EXPRESSIONS = PRUNINGS = ("order", "equal", "expressions")
 EVERY = frozenset(PRUNINGS)
 
 
 def fingerprint(x: Residues) -> Hashable:
-    """Return the residues of the highest level, which tell values apart."""
-    return tuple(x.top.flat) if x.top.dtype == object else x.top.tobytes()
+    """Return a digest of the residues of the highest level, which tell values apart."""
+    top = x.top
+    held = repr(list(top.flat)).encode() if top.dtype == object else top.tobytes()
+    return hashlib.blake2b(held, digest_size=16).digest()
+
+
+def held(x: Residues) -> int:
+    """Return the bytes of residues; of long numbers, about 32 each."""
+    each = (level for level in x.levels if level is not None)
+    return sum(level.size * 32 if level.dtype == object else level.nbytes for level in each)
 
 
 Watch = Callable[[Made, str], None]  # a candidate, and why it is pruned, or ""
@@ -74,6 +84,7 @@ class Bank:
     values: list[Kept] = field(default_factory=list)
     tried: int = 0
     counts: Counter[str] = field(default_factory=Counter)
+    residue_bytes: int = 0
     _seen: dict[Any, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -83,15 +94,22 @@ class Bank:
         self._cut = [frozenset[str]().union(*loops) for loops in open_loops]
 
     @property
+    def bytes(self) -> int:
+        """The memory that residues and expressions take, about."""
+        return self.residue_bytes + TERM_BYTES * self.goal.among.terms
+
+    @property
     def pruned(self) -> dict[str, int]:
         """The number of refused candidates, by reason."""
         return {why: n for why, n in sorted(self.counts.items()) if why}
 
-    def enter(self, name: str, dims: Dims, level: int, residues: Residues) -> Kept | None:
+    def enter(
+        self, name: str, dims: Dims, level: int, shape: Shape, residues: Residues
+    ) -> Kept | None:
         """Add an input's tile, where ``level`` loops are open; None where it is known already."""
         varies = frozenset(n for n, cut in enumerate(self.cuts[:level]) if cut & set(dims))
         poly = self.goal.among.atom(name)
-        facts = Facts(level, residues.shape, dims, poly, varies)
+        facts = Facts(level, shape, dims, poly, varies)
         return self._tried(self._kept, Made(name), (), facts, residues)
 
     def apply(self, use: Use, operands: Sequence[Kept]) -> Kept | None:
@@ -109,7 +127,7 @@ class Bank:
         abstract = meant(op, facts, attributes, self.abstract)
         self._check(abstract.poly, operands)
         known = facts_of(op, facts, attributes, abstract, reference)
-        return self._kept(made, operands, known, self._value(op, operands, attributes))
+        return self._kept(made, operands, known, self._value(op, operands, use.tested))
 
     def carry(self, op: Op, operands: Sequence[Kept]) -> Kept | None:
         """Try an accumulator over the innermost open loop, or a running value in it."""
@@ -171,7 +189,7 @@ class Bank:
             poly = self.abstract.among.atom("zero")
             facts = replace(first, poly=poly, varies=varies, reference=running.number)
             self._seen[made] = len(self.values)
-            self.values.append(self._new(made, operands, facts, residues))
+            self._keep(self._new(made, operands, facts, residues))
         return self.values[self._seen[made]]
 
     def _tried(
@@ -242,7 +260,7 @@ class Bank:
     def _kept(self, made: Made, operands: Sequence[Kept], facts: Facts, residues: Residues) -> Kept:
         """Add a new value; of one that is known keep this way to it and raise ``Refused``."""
         key: Any = (
-            facts.level, facts.dims, facts.reference, residues.shape, fingerprint(residues)
+            facts.level, facts.dims, facts.reference, facts.shape, fingerprint(residues)
         )  # fmt: skip
         if EQUALITY not in self.prunings:
             key = made
@@ -253,9 +271,13 @@ class Bank:
             if len(known.ways) < WAYS and known.depth >= kept.depth and made not in known.ways:
                 known.ways.append(made)  # of operands that are less deep: never of itself
             raise Refused(EQUAL)
-        self.values.append(kept)
+        self._keep(kept)
         self.by_level[facts.level].append(kept)
         return kept
+
+    def _keep(self, value: Kept) -> None:
+        self.values.append(value)
+        self.residue_bytes += held(value.residues)
 
     def _new(self, made: Made, operands: Sequence[Kept], facts: Facts, residues: Residues) -> Kept:
         number = len(self.values)
@@ -291,12 +313,12 @@ class Offer:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a bank that stops before it is complete: values, candidates, rounds, a time."""
+    """The limits of a bank that stops before it is complete; ``memory`` is in bytes."""
 
     values: int = 2000
     tried: int = 200_000
     rounds: int = 40
-    deadline: float | None = None  # of time.monotonic
+    memory: int | None = None
 
     def reached(self, bank: Bank) -> str:
         """Name the limit that is reached, or return ""."""
@@ -304,8 +326,8 @@ class Limits:
             return f"{self.values} values"
         if bank.tried >= self.tried:
             return f"{self.tried} candidates"
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            return OUT_OF_TIME
+        if self.memory is not None and bank.bytes > self.memory:
+            return f"{self.memory / 1e9:.1f} GB"
         return ""
 
 
@@ -316,8 +338,16 @@ def grow(bank: Bank, offer: Offer, limits: Limits) -> str:
     """Grow a bank round by round until nothing is new; return the limit that ended it, or "".
 
     A round takes values one operator deeper. When a round makes nothing new, the bank is complete:
-    nothing that the rules let through is missing.
+    nothing that the rules let through is missing. The deadline of ``mlc_course.deadline`` ends it
+    too.
     """
+    try:
+        return _rounds(bank, offer, limits)
+    except OutOfTime:
+        return OUT_OF_TIME
+
+
+def _rounds(bank: Bank, offer: Offer, limits: Limits) -> str:
     fresh = [each for level in bank.by_level for each in level]
     for _ in range(limits.rounds):
         made: list[Kept] = []
@@ -326,6 +356,7 @@ def grow(bank: Bank, offer: Offer, limits: Limits) -> str:
         for kept in _round(bank, offer, fresh):
             if kept is not None:
                 made.append(kept)
+            check_time()
             cut = limits.reached(bank)
             if cut:
                 return cut

@@ -1,31 +1,37 @@
 """The superoptimizer: search for fused graphs that are equal to a program, as a stream of events.
 
-The whole program comes first: each bank of ``loop_nests`` is a task. Then come programs in several
-kernels (``kernel_partition``), of which each part is searched by itself and the best graphs are
-joined. The order of the events is that of the tasks, whoever does them, so that a seed repeats a
-search on one process, on many, and on a cluster. A progress bar, a log and a test read the same
-stream.
+Segments of the program come first (``kernel_partition``): each is searched by itself, short ones
+before long ones, and the best graphs of a plan's segments are joined, so that there is an answer
+early, and a better one whenever a plan gets cheaper. Then the whole program is searched, each bank
+of ``loop_nests`` a task, if it is not too long for that. The order of the events is that of the
+tasks, whoever does them, so that a seed repeats a search on one process, on many, and on a cluster.
+A progress bar, a log and a test read the same stream.
+
+*Why the segments' verdicts are enough.* A joined graph computes, segment by segment, what the
+program computes there. So it is equal to the program if each of its kernels is equal to its
+segment, with an error of at most the sum of theirs.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
-from mlc_course.errors import CourseError, GraphError, UsageError
+from mlc_course.errors import CourseError, GraphError, Undecided, UsageError
 from mlc_course.mugraph.cost import A100, Cost, Target, cost
-from mlc_course.mugraph.ir import BlockGraph, KernelGraph, ThreadGraph, parse
-from mlc_course.mugraph.search.jobs import Job, results
-from mlc_course.mugraph.search.kernel_partition import Plan, Segment, inside, joined, plans
-from mlc_course.mugraph.search.loop_nests import Loops, Problem, expressions
+from mlc_course.mugraph.ir import BlockGraph, KernelGraph, Op, ThreadGraph, ops, parse
+from mlc_course.mugraph.search.jobs import Crew, Job
+from mlc_course.mugraph.search.kernel_partition import Partition, Plan, Segment, inside, joined
+from mlc_course.mugraph.search.loop_nests import Problem, expressions
+from mlc_course.mugraph.search.own_operators import own, packed
 from mlc_course.mugraph.search.residue_bank import OUT_OF_TIME
 from mlc_course.mugraph.search.result_store import Store
 from mlc_course.mugraph.search.task import (
-    DEARER,
-    WORTH,
+    REFUTED,
     FusedGraph,
     Outcome,
     Task,
@@ -34,16 +40,22 @@ from mlc_course.mugraph.search.task import (
     verification,
 )
 from mlc_course.mugraph.search.value_facts import Refused
-from mlc_course.mugraph.verify import Verdict, read_verdict, verify
+from mlc_course.mugraph.search.value_names import once
+from mlc_course.mugraph.verify import Verdict, read_verdict, screen, together
 
-MOST_SIZES = 12  # each of which is a prime of its own in the tests of a bank
-KEEP = 2  # graphs of each nest
-Done = dict[tuple[str, Loops], Outcome]  # by the program's text and the loops of a task
+MOST_SIZES = 12  # each of which is a prime of its own in the expressions of a bank
+LONGEST = 16  # equations that are searched as one kernel
+LENGTHS = (4, 8, LONGEST)  # of segments, the shorter ones first
+LEAST = 1e-6  # share by which a graph has to be cheaper
+NO_CHEAPER = "no graph of the program, or of a part of it, is cheaper than what is given"
+NO_TWO = "no two operators that one block could hold follow each other"
+MUCH = 0.1  # cheaper: then it is told at once
+GAIN = 0.02  # of what a plan costs: for less, no segment is searched
 
 
 @dataclass(frozen=True)
 class Started:
-    """The search has ``tasks`` tasks to do, each of which ends with a ``Tried``."""
+    """The search has ``tasks`` tasks so far, each of which ends with a ``Tried``."""
 
     tasks: int
 
@@ -75,8 +87,19 @@ class Pruned:
 
 
 @dataclass(frozen=True)
+class Unverified:
+    """A graph that may be equal: ``why`` is what the verifier could not tell."""
+
+    part: str
+    graph: KernelGraph
+    cost: Cost
+    how: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Found:
-    """A graph that is equal to the program, with its estimated cost.
+    """A graph that is equal to the program, with its estimated cost, which is less.
 
     It is the cheapest of ``instances`` choices of grids and extents, of which ``fit`` the machine.
     """
@@ -102,155 +125,315 @@ class Ended:
     cut: tuple[str, ...] = field(default=())
 
 
-Event = Started | Tried | Pruned | Found | Ended
+Event = Started | Tried | Pruned | Unverified | Found | Ended
 
 
 def superoptimize(
     program: KernelGraph,
     target: Target = A100,
     *,
+    operators: Sequence[Op] = (),
     max_ops: int | None = None,
     time_limit: float | None = None,
+    memory: int | None = None,
     seed: int = 0,
     error: float = 1e-9,
     executor: Executor | None = None,
     store: Store | None = None,
 ) -> Iterator[Event]:
-    """Search for fused graphs that are equal to a program of predefined operators.
+    """Search for fused graphs that are equal to a program, and cheaper.
 
-    ``max_ops`` limits the operators of a graph, loads and stores not counted, ``time_limit`` the
-    seconds. Every graph is verified with at most this ``error``. Without an executor this process
-    does the work, task by task, as events are asked for. A store gives what it has of the same
-    search and keeps what is new, so that a search that was stopped goes on. Raises, before anything
-    is searched, ``UsageError``, ``GraphError`` or ``Undecided`` for a program or for limits with
-    which nothing could be found.
+    The program may have operators of one's own; ``operators`` are offered to the search besides.
+    ``max_ops`` limits the operators of a graph, loads and stores not counted; ``time_limit`` is in
+    seconds, ``memory`` in bytes that one bank may take. Every graph is verified with at most this
+    ``error``. Without an executor this process does the work, task by task, as events are asked
+    for. A store gives what it has of the same search and keeps what is new, so that a search that
+    was stopped goes on; what it gives is verified again. Raises, before anything is searched,
+    ``UsageError``, ``GraphError`` or ``Undecided`` for a program or for limits with which nothing
+    could be found.
     """
-    problem = admitted(program, target, max_ops=max_ops, time_limit=time_limit)
     deadline = None if time_limit is None else time.time() + time_limit
-    base = Task(str(program), (), target, max_ops, seed, KEEP, error, deadline=deadline)
-    whole = [replace(base, loops=loops) for loops in problem.banks()]
-    if not all(inside(equation.op) for equation in program.equations):
-        whole = []
-    cuts = plans(program, problem.classes)
-    pieces = {each.program: None for plan in cuts for each in plan if each.fused}
-    of_piece = {piece: _tasks_of(piece, base) for piece in pieces}
-    work = [(program.name, task) for task in whole]
-    work += [(_range(piece), task) for piece, tasks in of_piece.items() for task in tasks]
-    yield from _searched(program, base, work, cuts, of_piece, executor, store)
+    inner = admitted(program, target, max_ops=max_ops, time_limit=time_limit, memory=memory)
+    task = Task(
+        str(inner),
+        (),
+        target,
+        inner.name,
+        max_ops,
+        seed,
+        error=error,
+        deadline=deadline,
+        operators=packed(own(inner, operators)),
+        memory=memory,
+    )
+    if store is not None:
+        store.check(task)
+    yield from _Search(program, inner, task, (*operators,), executor, store).events()
 
 
-def _tasks_of(piece: KernelGraph, base: Task) -> list[Task]:
-    """Tasks that keep one graph of each nest without parts; it is verified with the whole."""
-    task = replace(base, program=str(piece), keep=1, thorough=False, verified=False, parts=False)
-    return [replace(task, loops=loops) for loops in Problem(piece).banks(parts=False)]
+class _Search:
+    """A search that goes on: what was explored, and the best that is known."""
 
+    def __init__(
+        self,
+        given: KernelGraph,
+        program: KernelGraph,
+        base: Task,
+        operators: tuple[Op, ...],
+        executor: Executor | None,
+        store: Store | None,
+    ) -> None:
+        self.given, self.program, self.store = given, program, store
+        self.own = own(program, operators)
+        self.crew = Crew(executor, base.deadline)
+        self.problem = Problem(program, self.own)
+        self.end = len(program.equations)
+        self.base, self.target = base, base.target
+        self.price = self.best = float(cost(program, self.target).total)
+        self.partition = Partition(program, self.problem.classes, self.target, LONGEST)
+        self.explored: dict[Segment, list[FusedGraph]] = {}
+        self.above: defaultdict[int, dict[int, float]] = defaultdict(dict)  # by stop and start
+        self.done: dict[Task, Outcome] = {}
+        self.jobs: dict[Task, Job[Outcome]] = {}
+        self.refused: set[tuple[str, str]] = set()  # a segment's program, and a graph
+        self.verdicts: dict[tuple[str, str], Verdict] = {}
+        self.tasks, self.found, self.planned = 0, 0, False
+        self.cut: dict[str, None] = {}
+        self.short: Counter[str] = Counter()  # limits of banks of segments
+        self.closest = (False, 0.0, "")
 
-def _range(piece: KernelGraph) -> str:
-    made = [equation.names[0] for equation in piece.equations]
-    return f"{made[0]} to {made[-1]}" if len(made) > 1 else made[0]
+    def events(self) -> Iterator[Event]:
+        """All events: of segments, of the whole program, and of segments in parts."""
+        try:
+            yield from self._all()
+        finally:
+            self.crew.close()
 
+    def _all(self) -> Iterator[Event]:
+        whole = self.end <= LONGEST and all(inside(e.op) for e in self.program.equations)
+        task = replace(self.base, most=self.price)
+        tasks = [replace(task, loops=loops) for loops in self.problem.banks() if whole]
+        self.crew.later(map(self._job, tasks))
+        lengths = LENGTHS[:-1] if whole else LENGTHS  # the whole is searched for long ones
+        for longest in sorted({min(each, self.end - whole) for each in lengths} - {0, 1}):
+            yield from self._by_segments(longest)
+        if whole:
+            yield from self._try((self.program.name, each) for each in tasks)
+        elif self.end > LONGEST:
+            self.cut[f"{self.end} operators: searched in segments of at most {LONGEST}"] = None
+        yield from self._in_parts()
+        self.cut |= {f"{n} banks of segments: {why}": None for why, n in self.short.items()}
+        if self._late():
+            self.cut[f"{OUT_OF_TIME} after {len(self.done)} of {self.tasks} tasks"] = None
+        closest = self.closest[2] or (NO_CHEAPER if self.done else NO_TWO)
+        yield Ended(self.found, "" if self.found else closest, tuple(self.cut))
 
-def _searched(
-    program: KernelGraph,
-    base: Task,
-    work: Sequence[tuple[str, Task]],
-    cuts: Sequence[Plan],
-    of_piece: dict[KernelGraph, list[Task]],
-    executor: Executor | None,
-    store: Store | None,
-) -> Iterator[Event]:
-    yield Started(len(work))
-    done: Done = {}
-    found, cut, closest = 0, dict[str, None](), (0.0, "")
-    known = [store.load(task) if store else None for _, task in work]
-    jobs = [_outcome(task, each) for (_, task), each in zip(work, known, strict=True)]
-    outcomes = results(jobs, executor, base.deadline)
-    for (part, task), each, outcome in zip(work, known, outcomes, strict=False):
-        done[task.program, task.loops] = outcome
-        if store and each is None and OUT_OF_TIME not in " ".join(outcome.cut):
-            store.save(task, outcome)
-        for event in _events(part, task, outcome):
-            found += isinstance(event, Found)
-            yield event
-        cut |= {f"{task}: {each}": None for each in outcome.cut}
-        if task.program == base.program:
-            closest = max(closest, (outcome.reach, outcome.closest), key=lambda each: each[0])
-    joint = [_joint(program, plan, base, done, of_piece) for plan in cuts]
-    for whole in results(joint, executor):
-        found += isinstance(whole, Found)
-        yield from (whole,) if whole else ()
-    if len(done) < len(work):
-        cut[f"{OUT_OF_TIME} after {len(done)} of {len(work)} tasks"] = None
-    yield Ended(found, "" if found else closest[1], tuple(cut))
+    def _read(self, text: str) -> KernelGraph:
+        return parse(text, (*ops.OPERATORS, *self.own))
 
+    def _late(self) -> bool:
+        return self.base.deadline is not None and time.time() >= self.base.deadline
 
-def _outcome(task: Task, known: Outcome | None) -> Job[Outcome]:
-    if known is not None:
-        return known
-    (outcome,) = yield [(explore, (task,))]
-    return (yield from confirmed(task, outcome))
+    # --- segments ---------------------------------------------------------------------------------
 
+    def _by_segments(self, longest: int) -> Iterator[Event]:
+        """Search the segments of the plan that may be cheapest, until none may be cheaper."""
+        while not self._late():
+            plan, price = self.partition.cheapest(self._hoped, longest)
+            fresh = [each for each in plan if self._open(each)]
+            _, known = self.partition.cheapest(self._known, longest)
+            if not fresh or price > (1 - GAIN) * min(known, self.best):
+                break
+            yield from self._explore(fresh, parts=False)
+            _, known = self.partition.cheapest(self._known, longest)
+            if known < (1 - MUCH) * self.best:
+                yield from self._report()
+        yield from self._report()
 
-def _events(part: str, task: Task, outcome: Outcome) -> Iterator[Event]:
-    nests = str(task)
-    yield Tried(part, nests, outcome.tried, outcome.values, outcome.instances, tuple(outcome.cut))
-    for reason, count in sorted(outcome.pruned.items()):
-        yield Pruned(part, nests, reason, count)
-    for each in outcome.found if task.verified else ():
-        yield Found(
-            parse(each.text),
-            read_verdict(each.verdict or {}),
-            each.cost,
-            each.nest,
-            each.operators,
-            each.instances,
-            each.fit,
+    def _in_parts(self) -> Iterator[Event]:
+        """Search the segments of the best plan once more, with dimensions cut into parts."""
+        seen = set[Segment]()
+        while self.planned and not self._late():
+            plan, _ = self.partition.cheapest(self._known, LONGEST)
+            fresh = [each for each in plan if self._fusable(each) and each not in seen]
+            if not fresh:
+                break
+            seen |= {*fresh}
+            yield from self._explore(fresh, parts=True)
+            yield from self._report()
+
+    def _fusable(self, segment: Segment) -> bool:
+        return segment.fused and segment.stop - segment.start > 1
+
+    def _open(self, segment: Segment) -> bool:
+        return self._fusable(segment) and segment not in self.explored
+
+    def _hoped(self, segment: Segment) -> float:
+        """Return what a segment costs, or may cost at least if it was not searched yet.
+
+        What a shorter one with the same results costs above its least, the longer one will, too.
+        """
+        if not self._open(segment):
+            return self._known(segment)
+        above = self.above[segment.stop]
+        inside = (more for start, more in above.items() if start > segment.start)
+        return segment.least + max(inside, default=0.0)
+
+    def _known(self, segment: Segment) -> float:
+        best = self._best(segment)
+        return math.inf if best is None else float(best.cost.total)
+
+    def _best(self, segment: Segment) -> FusedGraph | None:
+        """Return the cheapest graph that is known; a single operator stays as it is."""
+        text = str(segment.program)
+        if segment.stop - segment.start == 1:
+            made_of = (segment.program.equations[0].op.name,)
+            return FusedGraph(text, "", made_of, cost(segment.program, self.target))
+        known = (g for g in self.explored.get(segment, ()) if (text, g.text) not in self.refused)
+        return min(known, key=lambda each: (each.cost.total, each.text), default=None)
+
+    def _explore(self, segments: Sequence[Segment], *, parts: bool) -> Iterator[Event]:
+        work, owner = list[tuple[str, Task]](), dict[Task, Segment]()
+        for segment in segments:
+            self.explored.setdefault(segment, [])
+            task = replace(
+                self.base,
+                program=str(segment.program),
+                error=self.base.error / self.end,
+                thorough=False,
+                verified=False,
+                parts=parts,
+                most=segment.apart,
+            )
+            problem = Problem(segment.program)
+            for loops in problem.banks(parts=parts):
+                each = replace(task, loops=loops)
+                if not parts or len(each.nests[-1].parts):
+                    owner[each] = segment
+                    work.append((segment.name, each))
+        yield from self._try(work)
+        for task, segment in owner.items():
+            self.explored[segment] += self.done[task].found if task in self.done else []
+        for segment in segments:
+            self.above[segment.stop][segment.start] = self._known(segment) - segment.least
+
+    def _report(self) -> Iterator[Event]:
+        """Verify the segments of the cheapest plan, join them, and tell of the whole."""
+        while True:
+            plan, price = self.partition.cheapest(self._known, LONGEST)
+            if price > (1 - LEAST) * self.best or not any(map(self._fusable, plan)):
+                return
+            chosen = [(each, graph) for each in plan if (graph := self._best(each)) is not None]
+            operators = sum(graph.operators for _, graph in chosen)
+            if self.base.max_ops is not None and operators > self.base.max_ops:
+                return
+            pairs = {
+                (str(each.program), graph.text): (each, graph)
+                for each, graph in chosen
+                if self._fusable(each)
+            }
+            asked = {key: pair for key, pair in pairs.items() if key not in self.verdicts}
+            answers = self.crew.results([self._verdict(*key) for key in asked])
+            given = dict(zip(asked, answers, strict=False))
+            for key, answer in given.items():
+                if isinstance(answer, dict):
+                    self.verdicts[key] = read_verdict(answer)
+                elif answer != OUT_OF_TIME:
+                    yield from self._not_equal(*asked[key], answer)
+            if self._late() and any(key not in self.verdicts for key in pairs):
+                return
+            if all(key in self.verdicts for key in pairs):
+                yield self._joined(plan, chosen, [self.verdicts[key] for key in pairs])
+                return
+
+    def _verdict(self, program: str, graph: str) -> Job[dict[str, object] | str]:
+        task = replace(self.base, program=program, error=self.base.error / self.end)
+        (answer,) = yield [verification(task, graph)]
+        return answer  # type: ignore[no-any-return]
+
+    def _not_equal(self, segment: Segment, graph: FusedGraph, why: str) -> Iterator[Event]:
+        self.refused.add((str(segment.program), graph.text))
+        if why == REFUTED:
+            yield Pruned(segment.name, graph.nest, why, 1)
+        else:
+            yield self._unverified(segment.name, graph, why)
+
+    def _unverified(self, part: str, graph: FusedGraph, why: str) -> Unverified:
+        return Unverified(part, self._read(graph.text), graph.cost, graph.nest, why)
+
+    def _joined(
+        self,
+        plan: Plan,
+        chosen: Sequence[tuple[Segment, FusedGraph]],
+        verdicts: Sequence[Verdict],
+    ) -> Found:
+        graphs = [self._read(graph.text) for _, graph in chosen]
+        whole = once(joined(self.program, graphs, f"{self.program.name}_in_{len(plan)}"))
+        price = cost(whole, self.target)
+        self.best, self.planned = float(price.total), True
+        self.found += 1
+        return Found(
+            *_as_given(self.given, self.program, whole, together(verdicts, len(whole.outputs))),
+            price,
+            f"cut: {' | '.join(each.name for each in plan)}",
+            sum(graph.operators for _, graph in chosen),
+            sum(graph.instances for _, graph in chosen),
+            sum(graph.fit for _, graph in chosen),
         )
 
+    # --- tasks ------------------------------------------------------------------------------------
 
-def _joint(
-    program: KernelGraph,
-    plan: Plan,
-    base: Task,
-    done: Done,
-    of_piece: dict[KernelGraph, list[Task]],
-) -> Job[Event | None]:
-    """Join the graphs of a plan's segments, if each of them has one, and verify the whole."""
-    how = " | ".join(each.name for each in plan)
-    best = [_best(each, base.target, done, of_piece) for each in plan]
-    chosen = [each for each in best if each is not None]
-    if len(chosen) < len(plan):
-        return None
-    graphs = [parse(each.text) for each in chosen]
-    operators = sum(each.operators for each in chosen)
-    if base.max_ops is not None and operators > base.max_ops:
-        return None
-    graph = joined(program, graphs, f"{program.name}_in_{len(plan)}")
-    price = cost(graph, base.target)
-    if price.total > WORTH * cost(program, base.target).total:
-        return Pruned(program.name, how, DEARER, 1)
-    (verdict,) = yield [verification(base, str(graph))]
-    if isinstance(verdict, str):
-        return Pruned(program.name, how, verdict, 1)
-    instances, fit = sum(each.instances for each in chosen), sum(each.fit for each in chosen)
-    said = read_verdict(verdict)
-    return Found(graph, said, price, f"cut: {how}", operators, instances, fit)
+    def _try(self, given: Iterable[tuple[str, Task]]) -> Iterator[Event]:
+        """Do tasks, and tell of each."""
+        work = [each for each in given if each[1] not in self.done]
+        if self._late() or not work:
+            return
+        self.tasks += len(work)
+        yield Started(self.tasks)
+        outcomes = self.crew.results([self._job(task) for _, task in work])
+        for (part, task), outcome in zip(work, outcomes, strict=False):
+            self.done[task] = outcome
+            yield from self._events(part, task, outcome)
 
+    def _job(self, task: Task) -> Job[Outcome]:
+        return self.jobs.setdefault(task, self._outcome(task))
 
-def _best(
-    of: Segment,
-    target: Target,
-    done: Done,
-    of_piece: dict[KernelGraph, list[Task]],
-) -> FusedGraph | None:
-    """Return the cheapest graph of a segment; a single operator may stay unfused."""
-    found: list[FusedGraph] = []
-    if len(of.program.equations) == 1:
-        found.append(FusedGraph(str(of.program), "", 1, cost(of.program, target)))
-    for task in of_piece.get(of.program, ()):
-        outcome = done.get((task.program, task.loops))
-        found += outcome.found if outcome else []
-    return min(found, key=lambda each: each.cost.total, default=None)
+    def _outcome(self, task: Task) -> Job[Outcome]:
+        outcome = self.store.load(task) if self.store else None
+        if outcome is None:
+            (outcome,) = yield [(explore, (task,))]
+            if self.store and OUT_OF_TIME not in outcome.cut:
+                self.store.save(task, outcome)
+        return (yield from confirmed(task, outcome))
+
+    def _events(self, part: str, task: Task, outcome: Outcome) -> Iterator[Event]:
+        nests = str(task)
+        yield Tried(
+            part, nests, outcome.tried, outcome.values, outcome.instances, tuple(outcome.cut)
+        )
+        for reason, count in sorted(outcome.pruned.items()):
+            yield Pruned(part, nests, reason, count)
+        for fused, why in outcome.undecided:
+            yield self._unverified(part, fused, why)
+        for each in outcome.found if task.verified else ():
+            self.found += 1
+            self.planned &= each.cost.total >= self.best
+            self.best = min(self.best, float(each.cost.total))
+            graph, verdict = self._read(each.text), read_verdict(each.verdict or {})
+            yield Found(
+                *_as_given(self.given, self.program, graph, verdict),
+                cost(graph, self.target),
+                each.nest,
+                each.operators,
+                each.instances,
+                each.fit,
+            )
+        if task.thorough:
+            self.cut |= {f"{task}: {each}": None for each in outcome.cut}
+        else:
+            self.short.update(outcome.cut)
+        reached = (task.program == self.base.program, outcome.reach, outcome.closest)
+        self.closest = max(self.closest, reached, key=lambda each: each[:2])
 
 
 # What a search refuses before it starts: programs and limits with which nothing can be found.
@@ -262,12 +445,17 @@ def admitted(
     *,
     max_ops: int | None = None,
     time_limit: float | None = None,
-) -> Problem:
-    """Return the program as a problem to search; raise ``CourseError`` with what is wrong."""
-    if max_ops is not None and max_ops < 1:
-        raise UsageError("superoptimize: operators", expected="1 or more", got=max_ops)
-    if time_limit is not None and not time_limit > 0:
-        raise UsageError("superoptimize: seconds", expected="more than 0", got=time_limit)
+    memory: int | None = None,
+) -> KernelGraph:
+    """Return what has to be computed of the program; raise ``CourseError`` with what is wrong."""
+    for name, value, least in (
+        ("max_ops", max_ops, 1),
+        ("memory in bytes", memory, 1 << 20),
+    ):
+        if value is not None and value < least:
+            raise UsageError(f"superoptimize: {name}", expected=f"{least} or more", got=value)
+    if time_limit is not None and not 0 < time_limit < math.inf:
+        raise UsageError("superoptimize: time_limit", expected="seconds, above 0", got=time_limit)
     for equation in program.equations:
         if isinstance(equation.op, BlockGraph | ThreadGraph):
             raise GraphError(
@@ -275,11 +463,12 @@ def admitted(
                 expected="a program of predefined operators",
                 hint="give the program that this graph computes",
             )
-    if not program.equations or not any(inside(equation.op) for equation in program.equations):
+    needed = _needed(program)
+    if not any(inside(equation.op) for equation in needed.equations):
         raise GraphError(
             f"{program.name}: nothing to fuse",
             expected="an operator on elements, a sum, a maximum or a product",
-            got=", ".join(str(equation.op) for equation in program.equations) or "no operator",
+            got=", ".join(str(equation.op) for equation in needed.equations) or "no operator",
         )
     if len(program.sizes) > MOST_SIZES:
         raise UsageError(
@@ -287,8 +476,48 @@ def admitted(
         )
     _check_limits(program, target)
     _check_sizes(program)
-    _check_meaning(program)
-    return Problem(program)
+    _check_meaning(needed)
+    return needed
+
+
+def _needed(program: KernelGraph) -> KernelGraph:
+    """Return the program without equations that nothing reads, and without outputs that need none.
+
+    An output that is an input, or is returned twice, needs no search.
+    """
+    first = len(program.inputs)
+    needed, rest = set[int](), list(program.outputs)
+    while rest:
+        number = rest.pop()
+        if number >= first and number not in needed:
+            needed.add(number)
+            rest += program.equations[number - first].operands
+    kept = [*range(first), *sorted(needed)]
+    place = {number: n for n, number in enumerate(kept)}
+    equations = tuple(
+        replace(equation, operands=tuple(place[n] for n in equation.operands))
+        for number, equation in enumerate(program.equations, first)
+        if number in needed
+    )
+    outputs = dict.fromkeys(place[n] for n in program.outputs if n >= first)
+    if not equations or (len(equations), tuple(outputs)) == (
+        len(program.equations),
+        program.outputs,
+    ):
+        return program
+    return replace(program, equations=equations, outputs=tuple(outputs))
+
+
+def _as_given(
+    given: KernelGraph, needed: KernelGraph, graph: KernelGraph, verdict: Verdict
+) -> tuple[KernelGraph, Verdict]:
+    """Return a graph of what is needed with all outputs of the program that was given."""
+    if needed is given:
+        return graph, verdict
+    of = {needed.names[n]: graph.outputs[verdict.outputs[i]] for i, n in enumerate(needed.outputs)}
+    outputs = (n if n < len(given.inputs) else of[given.names[n]] for n in given.outputs)
+    count = len(given.outputs)
+    return replace(graph, outputs=tuple(outputs)), replace(verdict, outputs=tuple(range(count)))
 
 
 def _check_limits(program: KernelGraph, target: Target) -> None:
@@ -317,9 +546,10 @@ def _divides(size: int) -> bool:
 
 
 def _check_meaning(program: KernelGraph) -> None:
-    """Check that the program can be verified and that each value has an abstract expression."""
+    """Check that operators have a meaning in every arithmetic, and that the whole has a value."""
     try:
-        expressions(program)
+        if len(program.equations) <= LONGEST:
+            expressions(program)
     except Refused as refused:
         raise GraphError(
             f"{program.name}: it has no abstract expression: {refused.reason}",
@@ -333,7 +563,10 @@ def _check_meaning(program: KernelGraph) -> None:
             got=error,
         ) from None
     try:
-        verify(program, program, error=0.5, seed=0)
+        screen(program, program, error=0.5, seed=0)
+    except Undecided:
+        if len(program.equations) <= LONGEST:
+            raise
     except CourseError as error:
         error.add_note(f"so that nothing could be verified against {program.name}")
         raise

@@ -1,4 +1,4 @@
-"""The tasks of a search: grow one bank, read graphs off it, keep the best that are verified.
+"""The tasks of a search: grow one bank, read graphs off it, keep the best that is verified.
 
 A ``Task`` and an ``Outcome`` hold texts and numbers only, so that they can go to another process,
 to another machine and into a file.
@@ -7,30 +7,31 @@ to another machine and into a file.
 from __future__ import annotations
 
 import math
-import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mlc_course.deadline import OutOfTime, check_time, until
 from mlc_course.errors import Undecided
-from mlc_course.mugraph.cost import Cost, Target, cost
-from mlc_course.mugraph.ir import parse
+from mlc_course.mugraph.cost import Cost, Target
+from mlc_course.mugraph.ir import KernelGraph, Op, ops, parse
 from mlc_course.mugraph.search.graph_extraction import Structure, derivations, read_off, weigher
 from mlc_course.mugraph.search.grids_and_extents import Ranked, ranked
 from mlc_course.mugraph.search.jobs import Call, Job
 from mlc_course.mugraph.search.loop_nests import Loops, Nest, Problem, Start, start
-from mlc_course.mugraph.search.residue_bank import EVERY, Limits, grow
-from mlc_course.mugraph.search.value_facts import TOO_LARGE
-from mlc_course.mugraph.search.value_names import Names
+from mlc_course.mugraph.search.own_operators import unpacked
+from mlc_course.mugraph.search.residue_bank import EVERY, OUT_OF_TIME, Limits, grow
+from mlc_course.mugraph.search.value_facts import TOO_LARGE, Refused
+from mlc_course.mugraph.search.value_names import Names, once
 from mlc_course.mugraph.verify import plain_verdict, verify
 
 EXPANDED = Limits(values=1500, tried=9_000)  # where sums are multiplied out
 WHOLE = Limits(values=2000, tried=60_000)
+SHORT = Limits(values=1000, tried=12_000)  # of a segment
 NOMINAL = 16  # tiles of a dimension, to weigh ways by
 REFUTED, CANNOT_TELL = "refuted by the verifier", "the verifier cannot tell"
-WORTH = 2  # times what the program itself costs, no more
-DEARER = f"dearer than {WORTH} times the program itself"
+DEARER = "dearer than the program itself"
+CLOSE = 1.1  # times the cost of the cheapest graph
 NO_ROOM = "no grid leaves a block within the machine's limits"
 
 
@@ -38,22 +39,35 @@ NO_ROOM = "no grid leaves a block within the machine's limits"
 class Task:
     """A program, the loops to try, and the limits.
 
-    ``thorough``: multiply sums out, if that ends in time. ``keep`` graphs are kept of each nest,
-    ``verified`` or not.
+    ``thorough``: multiply sums out, if that ends in time. One graph of each nest is kept, or two of
+    those that are ``verified``. ``most`` seconds are what a graph may cost. ``operators`` are
+    those of one's own, packed; ``memory`` is in bytes.
     """
 
     program: str
     loops: Loops
     target: Target
+    name: str = ""  # of the program that is searched, of which this one may be a segment
     max_ops: int | None = None
     seed: int = 0
-    keep: int = 2
     error: float = 1e-9
     thorough: bool = True
     verified: bool = True
     parts: bool = True
     deadline: float | None = None  # of time.time
     prunings: frozenset[str] = EVERY
+    most: float = math.inf
+    operators: bytes = b""
+    memory: int | None = None
+
+    @property
+    def own(self) -> tuple[Op, ...]:
+        """Operators of one's own."""
+        return unpacked(self.operators)
+
+    def read(self, text: str) -> KernelGraph:
+        """Return a graph from its text."""
+        return parse(text, (*ops.OPERATORS, *self.own))
 
     @property
     def nests(self) -> list[Nest]:
@@ -81,18 +95,24 @@ class FusedGraph:
 
     text: str
     nest: str
-    operators: int
+    made_of: tuple[str, ...]  # the names of its operators, sorted
     cost: Cost
     instances: int = 1
     fit: int = 1
     verdict: dict[str, Any] | None = None
+
+    @property
+    def operators(self) -> int:
+        """The number of operators, loads and stores not counted."""
+        return len(self.made_of)
 
 
 @dataclass
 class Outcome:
     """The result of a task. ``cut`` are the limits that ended the growth of its bank.
 
-    ``closest`` says what came closest to a graph, where none is found.
+    ``closest`` says what came closest to a graph, where none is found. ``undecided`` are graphs of
+    which the verifier could not tell, each with what it said.
     """
 
     values: int = 0
@@ -101,6 +121,7 @@ class Outcome:
     pruned: dict[str, int] = field(default_factory=dict)
     cut: list[str] = field(default_factory=list)
     found: list[FusedGraph] = field(default_factory=list)
+    undecided: list[tuple[FusedGraph, str]] = field(default_factory=list)
     closest: str = ""
     reach: float = 0.0  # of what came closest: 1 is a graph that only does not fit
 
@@ -116,38 +137,46 @@ class Outcome:
 
 def explore(task: Task) -> Outcome:
     """Grow the bank and read off all its graphs, the cheapest first, not verified."""
-    program = parse(task.program)
-    problem, outcome = Problem(program), Outcome()
+    outcome = Outcome()
     candidates: dict[str, FusedGraph] = {}
-    for begun in _grown(task, problem, outcome):
-        for structure in _structures(task, problem, begun):
-            if task.max_ops is not None and structure.operators > task.max_ops:
-                outcome.refuse(TOO_LARGE)
-                continue
-            best = ranked(
-                structure, program, _labels(problem), task.target, f"{program.name}_fused"
-            )
-            outcome.instances += best.tried
-            if best.graph is not None and best.cost is not None:
-                text, nest = str(best.graph), str(structure.nest)
-                candidates.setdefault(
-                    text,
-                    FusedGraph(text, nest, structure.operators, best.cost, best.tried, best.fit),
-                )
-                continue
-            outcome.refuse(NO_ROOM)
-            outcome.note(1.0, _no_room(structure, best, task.target))
+    with until(task.deadline):
+        try:
+            _explore(task, outcome, candidates)
+        except OutOfTime:
+            outcome.cut.append(OUT_OF_TIME)
+        except Refused as refused:
+            outcome.refuse(refused.reason)
     outcome.found = sorted(candidates.values(), key=lambda each: (each.cost.total, each.text))
     return outcome
 
 
+def _explore(task: Task, outcome: Outcome, candidates: dict[str, FusedGraph]) -> None:
+    program = task.read(task.program)
+    problem = Problem(program, task.own)
+    name = f"{program.name}_fused"
+    for begun in _grown(task, problem, outcome):
+        for structure in _structures(task, problem, begun):
+            check_time()
+            if task.max_ops is not None and structure.operators > task.max_ops:
+                outcome.refuse(TOO_LARGE)
+                continue
+            best = ranked(structure, program, _labels(problem), task.target, name)
+            outcome.instances += best.tried
+            if best.graph is not None and best.cost is not None:
+                text, nest = str(once(best.graph)), str(structure.nest)
+                candidates.setdefault(
+                    text,
+                    FusedGraph(text, nest, structure.made_of, best.cost, best.tried, best.fit),
+                )
+                continue
+            outcome.refuse(NO_ROOM)
+            outcome.note(1.0, _no_room(structure, best, task.target))
+
+
 def _grown(task: Task, problem: Problem, outcome: Outcome) -> Iterator[Start]:
     """Yield the grown bank with sums multiplied out; if a limit ended it, one with whole sums."""
-    rounds = ((False, EXPANDED), (True, WHOLE)) if task.thorough else ((True, WHOLE),)
+    rounds = ((False, EXPANDED), (True, WHOLE)) if task.thorough else ((True, SHORT),)
     for whole_sums, limits in rounds:
-        deadline = None
-        if task.deadline is not None:
-            deadline = time.monotonic() + max(0.0, task.deadline - time.time())
         begun = start(
             problem,
             task.nests[0],
@@ -156,16 +185,17 @@ def _grown(task: Task, problem: Problem, outcome: Outcome) -> Iterator[Start]:
             most_operators=task.max_ops,
             prunings=task.prunings,
         )
-        cut = grow(begun.bank, begun.offer, replace(limits, deadline=deadline))
+        cut = grow(begun.bank, begun.offer, replace(limits, memory=task.memory))
         outcome.values += len(begun.bank.values)
         outcome.tried += begun.bank.tried
         for reason, count in begun.bank.pruned.items():
             outcome.refuse(reason, count)
         outcome.note(*_furthest(begun, problem, task))
+        if cut:
+            outcome.cut.append(f"{cut}{'' if whole_sums else ', sums multiplied out'}")
         yield begun
         if not cut:
             return
-        outcome.cut.append(f"{cut}{'' if whole_sums else ', sums multiplied out'}")
 
 
 def _structures(task: Task, problem: Problem, begun: Start) -> Iterator[Structure]:
@@ -212,19 +242,22 @@ def confirmed(task: Task, outcome: Outcome) -> Job[Outcome]:
 
     Each verification is a call of its own: one may take longer than the search.
     """
-    program = parse(task.program)
-    most = WORTH * cost(program, task.target).total if task.verified else math.inf
     verdicts: dict[str, Any] = {}
     while True:
-        kept, dear = _chosen(task, outcome.found, most, verdicts)
+        kept, dear = _chosen(task, outcome.found, verdicts)
         asked = [each.text for each in kept if task.verified and each.text not in verdicts]
         if not asked:
             break
         answers = yield [verification(task, text) for text in asked]
         verdicts |= zip(asked, answers, strict=True)
-    for verdict in verdicts.values():
-        if isinstance(verdict, str):
-            outcome.refuse(verdict)
+    by_text = {each.text: each for each in outcome.found}
+    for text, verdict in verdicts.items():
+        if verdict == OUT_OF_TIME:
+            outcome.cut.append(f"{OUT_OF_TIME} in a verification")
+        elif isinstance(verdict, str):
+            outcome.refuse(REFUTED if verdict == REFUTED else CANNOT_TELL)
+            if verdict != REFUTED:
+                outcome.undecided.append((by_text[text], verdict))
     for each in dear:
         outcome.refuse(DEARER)
         outcome.note(1.0, f"a graph of {each.operators} operators, {each.nest}: {each.cost}")
@@ -235,34 +268,50 @@ def confirmed(task: Task, outcome: Outcome) -> Job[Outcome]:
 def _chosen(
     task: Task,
     found: Sequence[FusedGraph],
-    most: float,
     verdicts: Mapping[str, dict[str, Any] | str],
 ) -> tuple[list[FusedGraph], list[FusedGraph]]:
-    """Choose ``task.keep`` graphs of each nest; return them, and those that cost too much.
+    """Choose graphs of each nest; return them, and those that cost too much.
 
-    A graph without a verdict counts as equal; a text in place of a verdict says why it is not.
+    These are the cheapest, and the cheapest with other operators if it costs hardly more: a model
+    cannot tell which of them is faster. A graph without a verdict counts as equal; a text in place
+    of a verdict says why it is not.
     """
-    kept, dear, taken = list[FusedGraph](), list[FusedGraph](), Counter[str]()
+    kept, dear, taken = list[FusedGraph](), list[FusedGraph](), dict[str, list[FusedGraph]]()
     for each in found:  # the cheapest first
-        if taken[each.nest] == task.keep or isinstance(verdicts.get(each.text), str):
+        if isinstance(verdicts.get(each.text), str):
             continue
-        if each.cost.total > most:
+        if each.cost.total >= task.most:
             dear.append(each)
             continue
-        taken[each.nest] += 1
-        kept.append(each)
+        before = taken.setdefault(each.nest, [])
+        if not before or (task.verified and _worth_showing(each, before)):
+            before.append(each)
+            kept.append(each)
     return kept, dear
+
+
+def _worth_showing(graph: FusedGraph, before: Sequence[FusedGraph]) -> bool:
+    first, *more = before
+    close = graph.cost.total <= CLOSE * first.cost.total
+    return not more and close and graph.made_of != first.made_of
 
 
 def verification(task: Task, graph: str) -> Call:
     """Return the call that compares a graph with the program of a task."""
-    return check, (task.program, graph, task.error, task.seed)
+    return check, (task, graph)
 
 
-def check(program: str, graph: str, error: float, seed: int) -> dict[str, Any] | str:
-    """Return a plain verdict of equality, or the reason why there is none."""
-    try:
-        verdict = verify(parse(program), parse(graph), error=error, seed=seed)
-    except Undecided:
-        return CANNOT_TELL
+def check(task: Task, graph: str) -> dict[str, Any] | str:
+    """Return a plain verdict of equality, or why there is none.
+
+    Why not is ``REFUTED``, ``OUT_OF_TIME``, or what the verifier cannot tell.
+    """
+    with until(task.deadline):
+        try:
+            pair = task.read(task.program), task.read(graph)
+            verdict = verify(*pair, error=task.error, seed=task.seed)
+        except OutOfTime:
+            return OUT_OF_TIME
+        except Undecided as undecided:
+            return undecided.what
     return plain_verdict(verdict) if verdict.equal else REFUTED

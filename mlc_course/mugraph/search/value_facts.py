@@ -14,13 +14,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from mlc_course.mugraph.expressions import Abstract, AbstractArithmetic, Cancelled, Poly, Role
+from mlc_course.mugraph.expressions import (
+    Abstract,
+    AbstractArithmetic,
+    Cancelled,
+    Poly,
+    Role,
+    TooLong,
+)
 from mlc_course.mugraph.ir import Op, Shape, ops
 from mlc_course.mugraph.search.dimensions import Dims, result_dims
 from mlc_course.mugraph.verify import Residues
 
 NO_PART = "its expression is no part of the goal"
 CANCELS = "something cancels"
+TOO_LONG = "its expression is too long"
 EQUAL = "equal to a value that is known"
 TWO_MAXIMA = "relative to two maxima"
 NOT_RESCALED = "relative to a maximum, and not rescaled"
@@ -102,10 +110,12 @@ def relative_to(
 def meant(
     op: Op, operands: Sequence[Facts], attributes: Mapping[str, Any], m: AbstractArithmetic
 ) -> Abstract:
-    """Return shape and expression of the result; raise ``Refused`` where something cancels."""
+    """Return shape and expression; raise ``Refused`` where something cancels, or is too long."""
     tensors = [Abstract(m.among, each.shape, each.poly) for each in operands]
     try:
         made: Abstract = op.meaning(m, *tensors, **attributes)
+    except TooLong:
+        raise Refused(TOO_LONG) from None
     except Cancelled:
         raise Refused(CANCELS) from None
     return made
@@ -176,17 +186,22 @@ class Made:
 
 @dataclass(frozen=True)
 class Use:
-    """An operator with its attributes: as a graph keeps them, and with the sizes put in."""
+    """An operator with its attributes: as a graph keeps them, and with sizes put in.
+
+    ``resolved`` has the sizes of expressions, ``tested`` those of residues.
+    """
 
     op: Op
     attributes: tuple[tuple[str, Any], ...] = ()
     resolved: Mapping[str, Any] = field(default_factory=dict)
+    tested: Mapping[str, Any] = field(default_factory=dict)
 
     def along(self, axis: int) -> Use:
         """The same with an axis."""
         order = list(self.op.attributes)
         given = sorted((*self.attributes, ("axis", axis)), key=lambda each: order.index(each[0]))
-        return Use(self.op, tuple(given), {**self.resolved, "axis": axis})
+        both = ({**each, "axis": axis} for each in (self.resolved, self.tested))
+        return Use(self.op, tuple(given), *both)
 
 
 @dataclass(eq=False)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from mlc_course.mugraph.expressions import Poly
-from mlc_course.mugraph.ir import Op
+from mlc_course.mugraph.ir import BlockGraph, KernelGraph, Op, ThreadGraph
 from mlc_course.mugraph.search.dimensions import Dims
 from mlc_course.mugraph.search.value_facts import Kept, Made
 
@@ -71,3 +72,29 @@ def fresh(name: str, taken: set[str]) -> str:
         found = f"{name}{number}"
     taken.add(found)
     return found
+
+
+def once(graph: KernelGraph) -> KernelGraph:
+    """Return the same graph in which no two values have one name."""
+    taken = set(graph.names)
+    equations = [
+        replace(each, op=_block_once(each.op, taken)) if isinstance(each.op, BlockGraph) else each
+        for each in graph.equations
+    ]
+    return replace(graph, equations=tuple(equations))
+
+
+def _block_once(block: BlockGraph, taken: set[str]) -> BlockGraph:
+    loads = tuple(replace(load, name=fresh(load.name, taken)) for load in block.loads)
+    called = [load.name for load in loads]
+    equations = []
+    for each in block.equations:
+        op, name = each.op, fresh(each.names[0], taken)
+        if isinstance(op, ThreadGraph):
+            *inner, last = op.equations
+            inside = [replace(e, names=(fresh(e.names[0], taken),)) for e in inner]
+            operands = tuple(called[n] for n in each.operands)
+            op = replace(op, operands=operands, equations=(*inside, replace(last, names=(name,))))
+        equations.append(replace(each, op=op, names=(name,)))
+        called.append(name)
+    return replace(block, loads=loads, equations=tuple(equations))

@@ -14,6 +14,7 @@ from mlc_course.mugraph.verify.equivalence import (
     plain_verdict,
     read_verdict,
     screen,
+    together,
     verify,
 )
 from mlc_course.mugraph.verify.false_accept_bound import Levels, meeting, order_chance
@@ -42,5 +43,6 @@ __all__ = [
     "plain_verdict",
     "read_verdict",
     "screen",
+    "together",
     "verify",
 ]

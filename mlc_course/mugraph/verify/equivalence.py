@@ -94,10 +94,13 @@ class Verdict:
     parts: tuple[tuple[str, int], ...] = ()
     domain: Undefined | None = None
     why: str = "as formulas"  # graphs without a counterexample differ
+    segments: tuple[Verdict, ...] = ()  # of graphs that were compared segment by segment
 
     def __str__(self) -> str:
         if not self.equal:
             return f"different: {self.counterexample or self.why}"
+        if self.segments:
+            return self._by_segments()
         bound = f"with probability at most {self.error_bound:.1e}"
         sizes = "; ".join(
             ", ".join(f"{name}={size}" for name, size in each.items()) for each in self.sizes
@@ -114,6 +117,36 @@ class Verdict:
                 f"given sizes{_for_all(self.batch, self.parts)})"
             )
         return f"{said}\n{self.domain}" if self.domain else said
+
+    def _by_segments(self) -> str:
+        small = sum(bool(each.sizes) for each in self.segments)
+        said = (
+            f"equal segment by segment, {len(self.segments)} of them: a difference would be missed "
+            f"with probability at most {self.error_bound:.1e}"
+        )
+        if small:
+            tests = min(each.at_given for each in self.segments if each.sizes)
+            said += f" ({small} on small sizes, and in {_tests(tests)} at the given sizes)"
+        return "\n".join([said, *(str(each.domain) for each in self.segments if each.domain)])
+
+
+def together(segments: Sequence[Verdict], outputs: int) -> Verdict:
+    """Return the verdict on a graph with ``outputs`` whose segments are equal to a program's.
+
+    Where each segment computes what the program computes there, so does the whole; it is wrong at
+    most where one of them is.
+    """
+    return Verdict(
+        equal=all(each.equal for each in segments),
+        error_bound=sum(each.error_bound for each in segments),
+        trials=sum(each.trials for each in segments),
+        counterexample=None,
+        outputs=tuple(range(outputs)),
+        sizes=tuple(size for each in segments for size in each.sizes),
+        plan=None,
+        at_given=min(each.at_given for each in segments),
+        segments=tuple(segments),
+    )
 
 
 def _tests(count: int) -> str:
@@ -138,6 +171,7 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
         "batch": list(verdict.batch),
         "parts": dict(verdict.parts),
         "domain": str(verdict.domain) if verdict.domain else None,
+        "segments": [plain_verdict(each) for each in verdict.segments],
     }
 
 
@@ -154,6 +188,7 @@ def read_verdict(plain: dict[str, Any]) -> Verdict:
         plain["at_given"],
         tuple(plain["batch"]),
         tuple(plain["parts"].items()),
+        segments=tuple(map(read_verdict, plain["segments"])),
     )
 
 

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from mlc_course.deadline import check_time
 from mlc_course.mugraph.ir import Number, Shape, root
 from mlc_course.mugraph.verify.field import Residues
 from mlc_course.mugraph.verify.uninterpreted import Growth, Growths, Uninterpreted
@@ -142,6 +143,7 @@ class Laws:
 
     def _each(self, act: Callable[..., Any], *operands: Term, **what: Any) -> Term:
         """Do the same in the field and in the bounds; ``what`` is known of the result."""
+        check_time()
         value = act(self.base, *(x.value for x in operands))
         return Term(self, value, act(self.growths, *(x.growth for x in operands)), **what)
 

@@ -10,7 +10,7 @@ from small_graphs import normal_inputs, relative_error, small
 
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.ir import KernelGraph, ThreadGraph, parse, run
-from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, published, workload
+from mlc_course.mugraph.programs import MODELS, NAMES, PROGRAM_OF, published, workload
 from mlc_course.mugraph.programs.catalogue import GRAPHS
 
 Array = NDArray[np.float64]
@@ -53,6 +53,78 @@ def test_a_workload_computes_what_numpy_says(name: str) -> None:
     program = small(workload(name))
     inputs = normal_inputs(program)
     assert relative_error(*run(program, inputs), MEANINGS[name](**inputs)) < 1e-14
+
+
+def _softmax(x: Array) -> Array:
+    return np.asarray(np.exp(x - np.logaddexp.reduce(x, axis=-1, keepdims=True)))
+
+
+def _layer_norm(x: Array) -> Array:
+    return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+
+
+def _normed(x: Array, gain: Array) -> Array:
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * gain
+
+
+def _gelu(x: Array) -> Array:
+    return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def _turned(x: Array, cos: Array, sin: Array) -> Array:
+    low, high = np.split(x, 2, axis=2)
+    return x * cos + np.concatenate([-high, low], axis=2) * sin
+
+
+def _halves(Q1: Array, Q2: Array, K1: Array, K2: Array, V: Array, *rest: Array) -> Array:
+    Cq, Sq, Ck, Sk, M = rest
+    q = np.concatenate([Q1 * Cq - Q2 * Sq, Q2 * Cq + Q1 * Sq], axis=2)
+    k = np.concatenate([K1 * Ck - K2 * Sk, K2 * Ck + K1 * Sk], axis=1)
+    return _softmax(q @ k / 8 + M) @ V
+
+
+def _layer(X: Array, G1: Array, Wq: Array, Wk: Array, Wv: Array, M: Array, *rest: Array) -> Array:
+    Wo, G2, W1, W2, W3 = rest
+    a = _normed(X, G1)
+    scores = (a @ Wq) @ (a @ Wk).transpose(0, 2, 1) / np.sqrt(Wq.shape[2]) + M
+    between = X + ((_softmax(scores) @ (a @ Wv)) @ Wo).sum(0, keepdims=True)
+    b = _normed(between, G2)
+    return between + (_silu(b @ W1) * (b @ W2)) @ W3
+
+
+MODEL_MEANINGS: dict[str, Callable[..., Any]] = {
+    "rope_masked_attention": lambda **given: _halves(*given.values()),
+    "rope_rotated_attention": lambda Q, K, V, Cq, Sq, Ck, Sk, M: (
+        _softmax(
+            _turned(Q, Cq, Sq) @ _turned(K, Ck, Sk).transpose(0, 2, 1) / np.sqrt(Q.shape[2]) + M
+        )
+        @ V
+    ),
+    "soft_capped_attention": lambda Q, K, V: (
+        _softmax(50 * np.tanh(Q @ K / np.sqrt(Q.shape[2]) / 50)) @ V
+    ),
+    "gated_mlp_layer": lambda X, G, W1, W2, W3: (
+        (_silu(_normed(X, G) @ W1) * (_normed(X, G) @ W2)) @ W3 + X
+    ),
+    "router": lambda X, W: (_softmax(X @ W), _softmax(X @ W).max(1, keepdims=True)),
+    "layer_norm_linear_gelu": lambda X, G, B, W, C: _gelu((_layer_norm(X) * G + B) @ W + C),
+    "cross_entropy": lambda X, T: (
+        -(T * np.log(_softmax(X))).sum(1, keepdims=True).mean(0, keepdims=True)
+    ),
+    "transformer_layer": lambda **given: _layer(*given.values()),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_computes_what_numpy_says(name: str) -> None:
+    program = workload(name)
+    few = zip(program.sizes, (2, 4, 6, 8, 3), strict=False)
+    program = program.resized({size: n if whole > 1 else 1 for (size, whole), n in few})
+    inputs = normal_inputs(program)
+    wanted = MODEL_MEANINGS[name](**inputs)
+    outputs = wanted if isinstance(wanted, tuple) else (wanted,)
+    for got, each in zip(run(program, inputs), outputs, strict=True):
+        assert relative_error(got, each) < 1e-12
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -148,4 +220,4 @@ def test_an_unknown_name_is_refused_with_the_known_ones(
 
 
 def test_every_file_is_in_the_catalogue() -> None:
-    assert {path.stem for path in GRAPHS.iterdir()} == {*NAMES, *PROGRAM_OF}
+    assert {path.stem for path in GRAPHS.iterdir()} == {*NAMES, *PROGRAM_OF, *MODELS}

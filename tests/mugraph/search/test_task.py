@@ -13,7 +13,8 @@ import pytest
 
 from mlc_course.mugraph.cost import A100, Cost, cost
 from mlc_course.mugraph.programs import published, workload
-from mlc_course.mugraph.search.jobs import Call, Job, results
+from mlc_course.mugraph.search.jobs import Call, Crew, Job
+from mlc_course.mugraph.search.residue_bank import OUT_OF_TIME
 from mlc_course.mugraph.search.task import (
     CANNOT_TELL,
     DEARER,
@@ -23,6 +24,7 @@ from mlc_course.mugraph.search.task import (
     Task,
     check,
     confirmed,
+    explore,
 )
 
 
@@ -40,7 +42,8 @@ def jobs() -> list[Job[int]]:
 
 def test_results_come_in_the_order_of_the_jobs_whoever_works() -> None:
     with ThreadPoolExecutor(2) as pool:
-        assert list(results(jobs(), pool)) == list(results(jobs(), None)) == [14, 0, 77, 0]
+        there = list(Crew(pool).results(jobs()))
+    assert there == list(Crew().results(jobs())) == [14, 0, 77, 0]
 
 
 def test_a_job_goes_on_while_one_before_it_waits() -> None:
@@ -57,7 +60,7 @@ def test_a_job_goes_on_while_one_before_it_waits() -> None:
         return "quick"
 
     with ThreadPoolExecutor(2) as pool:
-        assert list(results([slow(), quick()], pool)) == ["late", "quick"]
+        assert list(Crew(pool).results([slow(), quick()])) == ["late", "quick"]
 
 
 def test_here_a_job_begins_when_its_result_is_asked_for() -> None:
@@ -67,7 +70,9 @@ def test_here_a_job_begins_when_its_result_is_asked_for() -> None:
         yield [(begun.append, (number,))]
         return number
 
-    stream = results([noted(0), noted(1)], None)
+    crew, both = Crew(), [noted(0), noted(1)]
+    crew.later(both)
+    stream = crew.results(both)
     assert (next(stream), begun) == (0, [0])
 
 
@@ -83,9 +88,9 @@ class Never(Executor):
 
 
 def test_at_the_deadline_results_end_and_calls_are_cancelled() -> None:
-    assert not list(results(jobs(), None, deadline=time.time()))
+    assert not list(Crew(deadline=time.time()).results(jobs()))
     pool = Never()
-    assert not list(results(jobs(), pool, deadline=time.time() - 10))
+    assert not list(Crew(pool, deadline=time.time() - 10).results(jobs()))
     assert pool.futures
     assert all(each.cancelled() for each in pool.futures)
 
@@ -97,22 +102,56 @@ def test_what_a_call_raises_is_raised() -> None:
     with ThreadPoolExecutor(2) as pool:
         for executor in (None, pool):
             with pytest.raises(ZeroDivisionError):
-                list(results([broken()], executor))
+                list(Crew(executor).results([broken()]))
+
+
+def test_an_idle_worker_begins_what_is_asked_for_later() -> None:
+    """The first job ends only once one of the jobs behind it has run."""
+    begun = Event()
+
+    def first() -> Job[bool]:
+        (late,) = yield [(begun.wait, (10,))]
+        return bool(late)
+
+    def behind() -> Job[str]:
+        yield [(begun.set, ())]
+        return "behind"
+
+    with ThreadPoolExecutor(2) as pool:
+        crew, later = Crew(pool), [behind(), behind()]
+        crew.later(later)
+        assert list(crew.results([first()])) == [True]
+        assert list(crew.results(later)) == ["behind", "behind"]
+
+
+def test_what_waits_behind_is_cancelled_at_the_end() -> None:
+    pool = Never()
+    crew = Crew(pool, deadline=time.time() - 10)
+    crew.later(jobs())
+    assert not list(crew.results([summed([1])]))
+    crew.close()
+    assert len(pool.futures) > 1
+    assert all(each.cancelled() for each in pool.futures)
 
 
 LORA = workload("lora")
 RIGHT = str(published("lora_looped"))
 WRONG = RIGHT.replace("= add(", "= mul(")
-TASK = Task(str(LORA), (), A100, keep=1)
+TASK = Task(str(LORA), (), A100, most=cost(LORA, A100).total)
 FREE = Cost(*[0.0] * len(vars(cost(LORA, A100))))
 
 
-def found(text: str, nest: str = "no loop", cost: Cost = FREE) -> FusedGraph:
-    return FusedGraph(text, nest, 4, cost)
+FOUR = ("add", "matmul", "matmul", "matmul")
+
+
+def found(
+    text: str, nest: str = "no loop", cost: Cost = FREE, made_of: tuple[str, ...] = FOUR
+) -> FusedGraph:
+    return FusedGraph(text, nest, made_of, cost)
 
 
 def kept(*graphs: FusedGraph, task: Task = TASK) -> Outcome:
-    (outcome,) = results([confirmed(task, Outcome(found=list(graphs)))], None)
+    (outcome,) = Crew().results([confirmed(task, Outcome(found=list(graphs)))])
     return outcome
 
 
@@ -132,14 +171,51 @@ def test_of_each_nest_some_are_kept_and_what_is_too_dear_is_said() -> None:
 
 
 def test_without_verification_all_are_kept_that_are_wanted() -> None:
-    task = Task(str(LORA), (), A100, keep=1, verified=False)
+    task = Task(str(LORA), (), A100, verified=False)
     outcome = kept(found(WRONG), found(RIGHT, "loop over d"), found(RIGHT), task=task)
     assert [each.text for each in outcome.found] == [WRONG, RIGHT]
+
+
+def test_a_graph_of_other_operators_that_costs_hardly_more_is_kept_too() -> None:
+    dear = replace(FREE, memory=1e-9)
+    first = found(RIGHT, cost=replace(FREE, memory=9.5e-10))
+    same, other = found(RIGHT + " ", cost=dear), found(RIGHT + "  ", cost=dear, made_of=FOUR[1:])
+    much = found(RIGHT + "   ", cost=replace(FREE, memory=2e-9), made_of=FOUR[1:])
+    assert [each.text for each in kept(first, same, other, much).found] == [RIGHT, RIGHT + "  "]
+    assert len(kept(first, same, much).found) == 1
 
 
 def test_a_check_says_why_there_is_no_verdict() -> None:
     inputs = "p(X[b=2, d=2], Z[b, d])"
     roots = f"{inputs}:\n  r = sqrt(X)\n  s = sqrt(Z)\n  Y = mul(r, s)\n  return Y"
     alone = f"{inputs}:\n  p = mul(X, Z)\n  Y = sqrt(p)\n  return Y"
-    assert check(roots, alone, 1e-9, 0) == CANNOT_TELL
-    assert check(str(LORA), WRONG, 1e-9, 0) == REFUTED
+    why = check(Task(roots, (), A100), alone)
+    assert isinstance(why, str)
+    assert why not in (REFUTED, OUT_OF_TIME)
+    assert check(TASK, WRONG) == REFUTED
+    assert check(replace(TASK, deadline=0.0), RIGHT) == OUT_OF_TIME
+
+
+def test_what_the_verifier_cannot_tell_is_listed() -> None:
+    inputs = "p(X[b=2, d=2], Z[b, d])"
+    roots = f"{inputs}:\n  r = sqrt(X)\n  s = sqrt(Z)\n  Y = mul(r, s)\n  return Y"
+    alone = f"{inputs}:\n  p = mul(X, Z)\n  Y = sqrt(p)\n  return Y"
+    outcome = kept(found(alone), task=Task(roots, (), A100))
+    assert not outcome.found
+    assert [(graph.text, bool(why)) for graph, why in outcome.undecided] == [(alone, True)]
+    assert outcome.pruned == {CANNOT_TELL: 1}
+
+
+def test_without_time_nothing_is_verified_and_the_outcome_says_so() -> None:
+    outcome = kept(found(RIGHT), task=replace(TASK, deadline=0.0))
+    assert not outcome.found
+    assert outcome.cut == ["out of time in a verification"]
+    assert not outcome.pruned
+
+
+def test_a_bank_stops_at_its_memory() -> None:
+    task = Task(str(workload("qk_norm_attention")), (("n",),), A100, memory=20_000)
+    outcome = explore(task)
+    assert all(cut.startswith("0.0 GB") for cut in outcome.cut)
+    assert outcome.cut
+    assert outcome.values < explore(replace(task, memory=1 << 30)).values
