@@ -213,6 +213,19 @@ def searches() -> str:
     )
 
 
+def models() -> str:
+    """A table of parts of today's models: the first graph, the best, and when."""
+    lines = [
+        f"| `{each['program']}` | {each['operators']} | {each['program_us']:.0f} us "
+        f"| {each['first_us']:.0f} us after {each['first_s']:.1f} s "
+        f"| {each['best_us']:.0f} us, {each['kernels']} kernels, after {each['best_s']:.1f} s "
+        f"| {each['seconds']:.1f} s |"
+        for each in recorded("superoptimize")["models"]
+    ]
+    head = "| program | operators | as it is | first graph | best graph | search |"
+    return f"{rows(head, *lines)}\n\n(Two cores; {made_by('superoptimize')})"
+
+
 def ranking() -> str:
     """The graph that was found for attention with a stable softmax."""
     name = "stable_attention"
@@ -265,6 +278,7 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "mutants": mutants,
     "searches": searches,
     "ranking": ranking,
+    "models": models,
     "grading": grading,
 }
 DRAWN_AT_RANDOM = {

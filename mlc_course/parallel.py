@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.util
 import os
 import signal
 import subprocess
@@ -64,13 +65,27 @@ def interruptible(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def leave(status: int = INTERRUPTED) -> NoReturn:
-    """End the process now, although a worker may be inside compiled code."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    """End the process now, although a worker may be inside compiled code.
+
+    Processes that it has started are ended, and their semaphores are given back: no exit function
+    of Python's does that here.
+    """
+    end_workers()
+    multiprocessing.util._run_finalizers()  # type: ignore[attr-defined]
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(status)
 
 
+def end_workers() -> None:
+    """End the processes that this one has started, in the middle of whatever they do."""
+    for process in multiprocessing.active_children():
+        process.terminate()
+
+
 DASK = "dask://"
+MOST_PROCESSES = 256
 
 
 def executor_for(address: str | None, jobs: int | None = None) -> Callable[[], Executor]:
@@ -81,11 +96,14 @@ def executor_for(address: str | None, jobs: int | None = None) -> Callable[[], E
     and where Dask is not installed or not reached.
     """
     jobs = usable_cores() if jobs is None else jobs
-    if jobs < 1:
-        raise UsageError("too few processes", expected="1 or more", got=jobs)
+    if not 1 <= jobs <= MOST_PROCESSES:
+        what = "too few processes" if jobs < 1 else "too many processes"
+        raise UsageError(what, expected=f"1 or more, up to {MOST_PROCESSES}", got=jobs)
     if address is None:
         context = multiprocessing.get_context("spawn")
-        return lambda: ProcessPoolExecutor(jobs, context, initializer=_belong_to_the_parent)
+        return lambda: _started(
+            ProcessPoolExecutor(jobs, context, initializer=_belong_to_the_parent), jobs
+        )
     if not address.startswith(DASK):
         raise UsageError("not an executor", expected=f"{DASK}HOST:PORT", got=address)
     try:
@@ -96,9 +114,22 @@ def executor_for(address: str | None, jobs: int | None = None) -> Callable[[], E
         raise UsageError(
             "no dask.distributed here", hint="pip install -e '.[cluster]' -c constraints.txt"
         ) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"no Dask scheduler at {address}", got=error) from None
     return lambda: cast(Executor, client.get_executor())
+
+
+def _started(pool: ProcessPoolExecutor, jobs: int) -> ProcessPoolExecutor:
+    """Start the processes with Ctrl-C blocked, which they inherit: none dies of it at its start."""
+    mask = getattr(signal, "pthread_sigmask", None)
+    before = mask(signal.SIG_BLOCK, {signal.SIGINT}) if mask else None
+    try:
+        for _ in range(jobs):
+            pool.submit(int)
+    finally:
+        if mask:
+            mask(signal.SIG_SETMASK, before)
+    return pool
 
 
 def _belong_to_the_parent() -> None:

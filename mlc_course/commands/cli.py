@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -183,7 +184,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    if not (text.isdecimal() and len(text) < 10 and int(text) >= 1):
         raise argparse.ArgumentTypeError(f"expected 1 or more, got {text!r}")
     return int(text)
 
@@ -205,7 +206,7 @@ def _bytes(text: str) -> int:
     found = re.fullmatch(r"([\d.]+)\s*([kmg]?b?)", text.strip().lower())
     try:
         size = int(float(found[1]) * UNITS[found[2]]) if found else 0
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         size = 0
     if size < 2**20:
         raise argparse.ArgumentTypeError(f"expected 2MB or more, such as 4GB, got {text!r}")
@@ -278,4 +279,7 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] 
         return USAGE_STATUS
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return status

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,16 @@ from typing import Any
 import psutil
 from tqdm import tqdm
 
-from mlc_course.commands.output import check_file, check_folder
+from mlc_course.commands.output import check_file, check_folder, write_text
 from mlc_course.commands.verify import graph as read
 from mlc_course.commands.verify import operators_in
+from mlc_course.errors import CourseError
 from mlc_course.machine import usable_cores
 from mlc_course.mugraph.cost import Target, cost, counts, why
 from mlc_course.mugraph.cost import target as target_named
 from mlc_course.mugraph.ir import KernelGraph
 from mlc_course.mugraph.search import (
+    OUT_OF_TIME,
     Ended,
     Event,
     Found,
@@ -35,10 +37,11 @@ from mlc_course.mugraph.search import (
     superoptimize,
 )
 from mlc_course.mugraph.verify import plain_verdict
-from mlc_course.parallel import INTERRUPTED, executor_for, leave
+from mlc_course.parallel import INTERRUPTED, end_workers, executor_for, leave
 from mlc_course.units import plural, size_text
 
-FOUND, NOTHING = 0, 1
+FOUND, NOTHING, USAGE_STATUS = 0, 1, 2
+STOPPED = "stopped"
 ROWS = 12  # of the table
 FEW = 4  # lines of a list
 
@@ -151,49 +154,59 @@ def run(
 ) -> int:
     """Search, then print the answer; 0 with a graph, 1 without one, 130 after Ctrl-C.
 
-    ``memory`` is in bytes, for all processes together; half of the machine's if not given. Results
+    ``memory`` is in bytes, for the banks of all processes together; half of the machine's if not
+    given. Results
     of tasks are kept in the user's cache folder, or in ``out/tasks`` beside the graphs; ``fresh``
     does not look for earlier ones. ``verbose`` tells what is tried and pruned.
     """
+    own = operators_in(operators)
+    machine, known = target_named(target), read(program, own)
     start = executor_for(executor, jobs)
     check_folder(out)
     check_file(json_path)
-    own = operators_in(operators)
-    machine, known = target_named(target), read(program, own)
     store = None if fresh else Store(out / "tasks" if out else default_folder())
     tally = Tally(known, machine)
     workers_here = jobs or usable_cores()
     alone = executor is None and workers_here == 1  # then the work is done here
     memory = memory or psutil.virtual_memory().total // 2
-    with nullcontext() if alone else _running(start()) as workers:
-        events = superoptimize(
-            known,
-            machine,
-            operators=own,
-            max_ops=max_ops,
-            time_limit=time_limit,
-            memory=max(1 << 20, memory // workers_here),
-            seed=seed,
-            executor=workers,
-            store=store,
-        )
+    workers = None if alone else start()
+    events = superoptimize(
+        known,
+        machine,
+        operators=own,
+        max_ops=max_ops,
+        time_limit=time_limit,
+        memory=max(1 << 20, memory // workers_here),
+        seed=seed,
+        executor=workers,
+        store=store,
+    )
+    try:
         stopped = _follow(events, tally, verbose)
+    except BrokenExecutor as error:
+        stopped = f"a worker has ended: {error}"
+    except CourseError:
+        end_workers()  # they have only just begun to start
+        raise
     print(_answer(tally))
     if out:
         write(tally, out)
     if json_path:
-        json_path.write_text(json.dumps(tally.plain(), indent=2), encoding="utf-8")
+        write_text(json_path, json.dumps(tally.plain(), indent=2))
+    status = FOUND if tally.found else NOTHING
     if stopped:
-        print("stopped" if fresh else "stopped; the same command goes on from here")
-        for process in psutil.Process().children():
-            process.terminate()  # in the middle of a task
-        leave(INTERRUPTED)
-    return FOUND if tally.found else NOTHING
+        print(stopped if fresh else f"{stopped}; the same command goes on from here")
+        status = INTERRUPTED if stopped == STOPPED else USAGE_STATUS
+    late = tally.ended is not None and any(OUT_OF_TIME in each for each in tally.ended.cut)
+    if workers is not None:
+        if executor is None and (stopped or late):
+            leave(status)  # workers are in the middle of a task
+        workers.shutdown()
+    return status
 
 
-def _follow(events: Iterator[Event], tally: Tally, verbose: bool) -> bool:
-    """Show how far the search is; True when Ctrl-C ended it."""
-    before = 1e6 * cost(tally.program, tally.target).total
+def _follow(events: Iterator[Event], tally: Tally, verbose: bool) -> str:
+    """Show how far the search is; return ``STOPPED`` when Ctrl-C ended it, else ""."""
     with tqdm(unit="bank", disable=None, leave=False) as bar:
         try:
             for event in events:
@@ -205,18 +218,12 @@ def _follow(events: Iterator[Event], tally: Tally, verbose: bool) -> bool:
                 bar.update(isinstance(event, Tried))
                 if tally.found:
                     best = 1e6 * float(tally.ranked[0].cost.total)
+                    before = 1e6 * cost(tally.program, tally.target).total
                     bar.set_description(f"{best:.1f} us, the program {before:.1f}")
         except KeyboardInterrupt:
-            return True
-    return False
-
-
-@contextmanager
-def _running(pool: Executor) -> Iterator[Executor]:
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False)  # what waits is cancelled already
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one loses nothing
+            return STOPPED
+    return ""
 
 
 def _answer(tally: Tally) -> str:
@@ -282,7 +289,10 @@ def _list(what: str, lines: list[str] | tuple[str, ...]) -> list[str]:
 
 
 def write(tally: Tally, folder: Path) -> None:
-    """Each graph as a file in the text form, the cheapest first."""
+    """Each graph as a file in the text form, the cheapest first; those of an earlier search go."""
+    for path in folder.glob(f"{tally.program.name}_*.txt"):
+        if path.stem.removeprefix(f"{tally.program.name}_").isdecimal() and path.is_file():
+            path.unlink()
     for place, each in enumerate(tally.ranked, 1):
         path = folder / f"{tally.program.name}_{place:02}.txt"
-        path.write_text(f"{each.graph}\n", encoding="utf-8")
+        write_text(path, f"{each.graph}\n")

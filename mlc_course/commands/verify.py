@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import os.path
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+import cloudpickle
 
 from mlc_course.errors import CourseError, UsageError
 from mlc_course.mugraph.ir import KernelGraph, Op, from_json, ops, parse
@@ -23,17 +28,32 @@ def operators_in(path: Path | None) -> tuple[Op, ...]:
     """
     if path is None:
         return ()
+    name = f"operators_in_{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}"
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module  # some decorators look for it there
+    sys.path.append(str(path.parent.resolve()))  # for what it imports, in workers too
     try:
-        code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
-        names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
-        exec(code, names)
-    except Exception as error:
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), vars(module))
+    except (Exception, SystemExit) as error:
         got = f"{type(error).__name__}: {error}"
         raise UsageError(f"{path}: cannot be run", expected="Python", got=got) from error
-    found = {each.name: each for each in names.values() if isinstance(each, Op)}
-    own = tuple(op for op in found.values() if op is not ops.BY_NAME.get(op.name))
+    cloudpickle.register_pickle_by_value(module)
+    found = {id(each): each for each in vars(module).values() if isinstance(each, Op)}
+    known = set(map(id, ops.OPERATORS))
+    own = tuple(op for number, op in found.items() if number not in known)
     if not own:
-        raise UsageError(f"{path}: no operator", expected="NAME = Op(...)", got=", ".join(found))
+        names = ", ".join(op.name for op in found.values())
+        raise UsageError(f"{path}: no operator", expected="NAME = Op(...)", got=names or "none")
+    taken = {*ops.BY_NAME}
+    for op in own:
+        if op.name in taken:
+            raise UsageError(
+                f"{path}: two operators of the name {op.name!r}",
+                expected="a name of its own for each",
+                got=op.name,
+            )
+        taken.add(op.name)
     return own
 
 
@@ -57,14 +77,18 @@ def graph(source: str, own: Sequence[Op] = ()) -> KernelGraph:
         )
     try:
         text = path.read_text(encoding="utf-8")
-        if path.suffix == ".json":
-            return from_json(json.loads(text))
-        return parse(text, (*ops.OPERATORS, *own))
+        plain = json.loads(text) if path.suffix == ".json" else None
+    except (OSError, ValueError, RecursionError) as error:  # no text, no JSON, or too much of it
+        raise UsageError(f"{source} cannot be read", expected="text", got=error) from None
+    every = (*ops.OPERATORS, *own)
+    try:
+        return parse(text, every) if plain is None else from_json(plain, every)
     except CourseError as error:
         error.add_note(f"in {source}")
         raise
-    except (OSError, ValueError, RecursionError) as error:  # no text, no JSON, or too much of it
-        raise UsageError(f"{source} cannot be read", expected="text", got=error) from None
+    except Exception as error:  # of the shape rule of an operator, or of too long a number
+        got = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{source} cannot be read", expected="a graph", got=got) from None
 
 
 def run(

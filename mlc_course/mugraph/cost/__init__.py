@@ -23,6 +23,7 @@ from mlc_course.mugraph.cost.graph_cost import (
     why,
 )
 from mlc_course.mugraph.cost.memory_traffic import kilobytes, table, total, traffic
+from mlc_course.mugraph.cost.operation_counts import Operations, operations
 from mlc_course.mugraph.cost.targets import A100, H100, Target, target
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Cost",
     "Counts",
     "H100",
+    "Operations",
     "Target",
     "Tile",
     "block_counts",
@@ -40,6 +42,7 @@ __all__ = [
     "kilobytes",
     "loaded_elements",
     "moment",
+    "operations",
     "said",
     "seconds",
     "sentence",

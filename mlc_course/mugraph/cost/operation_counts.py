@@ -41,6 +41,38 @@ def operations(
 
     ``matrix_tile`` are rows, columns and depth of the products that the matrix unit does whole.
     """
+    try:
+        return _counted(op, operands, attributes, matrix_tile)
+    except (TypeError, ValueError):  # a meaning that looks at an extent, which is an array
+        if not any(np.ndim(extent) for shape in operands for extent in shape):
+            raise
+    return _one_by_one(op, operands, attributes, matrix_tile)
+
+
+def _one_by_one(
+    op: Op,
+    operands: Sequence[Extents],
+    attributes: Mapping[str, Any],
+    matrix_tile: tuple[int, int, int],
+) -> Operations:
+    """Count for each combination of extents by itself."""
+    flat = np.broadcast_arrays(*(np.ravel(extent) for shape in operands for extent in shape))
+    every, place = np.unique(np.stack(flat), axis=1, return_inverse=True)
+    found = []
+    for column in every.T.tolist():
+        extents = iter(column)
+        shapes = [[next(extents) for _ in shape] for shape in operands]
+        done = _counted(op, shapes, attributes, matrix_tile)
+        found.append((done.matrix, done.elements, done.special))
+    return Operations(*np.array(found)[place.ravel()].T)
+
+
+def _counted(
+    op: Op,
+    operands: Sequence[Extents],
+    attributes: Mapping[str, Any],
+    matrix_tile: tuple[int, int, int],
+) -> Operations:
     counting = Counting(matrix_tile)
     tensors = [Counted(counting, tuple(shape)) for shape in operands]
     if op.carried:
@@ -144,7 +176,7 @@ class Counting:
 
 
 def _length(extent: Any, span: slice) -> Any:
-    return extent if span.stop is None else span.stop - (span.start or 0)
+    return extent if span == slice(None) else len(range(extent)[span])
 
 
 def broadcast(shapes: Sequence[Extents]) -> tuple[Any, ...]:
@@ -154,6 +186,8 @@ def broadcast(shapes: Sequence[Extents]) -> tuple[Any, ...]:
 
 
 def _larger(extents: Sequence[Any]) -> Any:
+    if all(isinstance(each, int) for each in extents):
+        return max(extents)
     found = extents[0]
     for each in extents[1:]:
         found = np.maximum(found, each)

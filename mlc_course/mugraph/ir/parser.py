@@ -73,7 +73,7 @@ class _Reader:
                     self.place += 1
                     raise GraphError("text after return", got=self._text())
                 return builder.returns(*values)
-            if self._text().startswith("block"):
+            if re.match(r"block\b(?!\s*=)", self._text()):
                 self._block(builder)
             else:
                 self._equation(builder)

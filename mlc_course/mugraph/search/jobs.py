@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 Job = Generator[Sequence[Call], Any, T]
+LONG = 1e6  # seconds
 MANY = 16  # workers of an executor that does not say how many it has
 GRACE = 0.2  # seconds for a worker to notice that the time is up
 
@@ -76,7 +77,7 @@ class Crew:
                     pending += self._others(executor, len(pending))
                     left = None
                     if self.deadline is not None:
-                        left = max(0.0, self.deadline + GRACE - time.time())
+                        left = min(max(0.0, self.deadline + GRACE - time.time()), LONG)
                     if not wait(pending, left, FIRST_COMPLETED).done:
                         return
                 yield each.result

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mlc_course.deadline import check_time
 from mlc_course.errors import CourseError
 from mlc_course.mugraph.cost import Target, cost
 from mlc_course.mugraph.ir import Constant, Equation, Input, KernelGraph, Op, ops
@@ -68,6 +69,7 @@ class Partition:
         end = len(program.equations)
         self.segments: dict[tuple[int, int], Segment] = {}
         for start in range(end):
+            check_time()
             for stop in range(start + 1, min(end, start + longest) + 1):
                 fused = inside(program.equations[stop - 1].op)
                 if not fused and stop > start + 1:
@@ -87,17 +89,23 @@ class Partition:
         The plan is () where there is none. Of equal plans, the one with fewer kernels.
         """
         end = len(self.program.equations)
-        best: list[tuple[float, int, Plan]] = [(0.0, 0, ())]
+        best: list[tuple[float, int, Segment | None]] = [(0.0, 0, None)]
         for stop in range(1, end + 1):
-            choices: list[tuple[float, int, Plan]] = [(math.inf, 0, ())]
+            choices: list[tuple[float, int, Segment | None]] = [(math.inf, 0, None)]
             for start in range(max(0, stop - longest), stop):
                 last = self.segments.get((start, stop))
-                before, kernels, plan = best[start]
+                before, kernels, _ = best[start]
                 if last is not None and before < math.inf:
-                    choices.append((before + price(last), kernels + 1, (*plan, last)))
+                    choices.append((before + price(last), kernels + 1, last))
             best.append(min(choices, key=lambda each: each[:2]))
-        total, _, plan = best[end]
-        return (plan, total) if total < math.inf else ((), math.inf)
+        total, _, last = best[end]
+        if total == math.inf:
+            return (), math.inf
+        plan: list[Segment] = []
+        while last is not None:
+            plan.append(last)
+            last = best[last.start][2]
+        return tuple(reversed(plan)), total
 
 
 def _connected(part: KernelGraph) -> bool:
@@ -193,21 +201,34 @@ def _dims(program: KernelGraph, classes: Classes, number: int) -> tuple[str, ...
     )
 
 
-def joined(program: KernelGraph, graphs: Sequence[KernelGraph], name: str) -> KernelGraph:
-    """Join the graphs of a plan's segments, one after the other, into one."""
+def joined(
+    program: KernelGraph,
+    parts: Sequence[tuple[KernelGraph, KernelGraph, Sequence[int]]],
+    name: str,
+) -> KernelGraph:
+    """Join the graphs of a plan's segments, one after the other, into one.
+
+    A part is a segment's program, a graph for it, and which output of the graph each output of the
+    program is.
+    """
     numbers = {each.name: n for n, each in enumerate(program.inputs)}
-    taken = {*program.names}
+    taken, made = {*program.names}, len(program.inputs)
     equations: list[Equation] = []
-    for graph in graphs:
+    for segment, graph, outputs in parts:
         local = [numbers[each.name] for each in graph.inputs]
-        goes_out = {graph.names[n] for n in graph.outputs}
+        pairs = list(zip(segment.outputs, outputs, strict=True))
+        called = {graph.outputs[n]: segment.names[number] for number, n in pairs}
         for equation in graph.equations:
-            names = tuple(
-                each if each in goes_out else fresh(each, taken) for each in equation.names
+            own = range(len(local), len(local) + len(equation.names))
+            names = (
+                called.get(number) or fresh(old, taken)
+                for number, old in zip(own, equation.names, strict=True)
             )
             operands = tuple(local[n] for n in equation.operands)
-            local += range(len(numbers), len(numbers) + len(names))
-            numbers |= {each: len(numbers) + n for n, each in enumerate(names)}
-            equations.append(replace(equation, operands=operands, names=names))
+            equations.append(replace(equation, operands=operands, names=tuple(names)))
+            local += range(made, made + len(own))
+            made += len(own)
+        for number, n in pairs:
+            numbers[segment.names[number]] = local[graph.outputs[n]]
     outputs = tuple(numbers[program.names[n]] for n in program.outputs)
     return KernelGraph(name, program.inputs, tuple(equations), outputs, program.sizes)

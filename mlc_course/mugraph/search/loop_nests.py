@@ -117,7 +117,7 @@ class Problem:
                 uses.setdefault((op, rest), Use(op, rest, *given))
         operators = {op for op, _ in uses}
         for op in self.more:
-            if inside(op) and not {*op.attributes} - {"axis"}:
+            if inside(op) and not op.carried and not {*op.attributes} - {"axis"}:
                 uses.setdefault((op, ()), Use(op))
         if ops.matmul in operators:
             uses.setdefault((ops.reduce_sum, ()), Use(ops.reduce_sum))
@@ -271,7 +271,8 @@ def _residues(
 ) -> tuple[list[Field], list[Residues], list[Residues]]:
     """Return the arithmetic of each level, and inputs and outputs on random residues.
 
-    Drawn again as long as the program divides by zero.
+    Drawn again as long as the program divides by zero; and with one more level, if an exponential
+    that a factor of zero hides from its expression needs one.
     """
     rng = random.Random(seed)
     while True:
@@ -279,8 +280,10 @@ def _residues(
         base = Field([draw(lowest, height, rng) for _ in range(TRIALS)], rng, 4)
         inputs = [base.random(shape) for shape in program.input_shapes.values()]
         outputs = evaluate(program, inputs, base)
-        if not base.bad.any():
+        hidden = any(each.levels[-1] is None for each in outputs)
+        if not base.bad.any() and not hidden:
             break
+        height += hidden
     fields: list[Field] = [base]
     for steps in turns:
         fields.append(Iterated(fields[-1], steps))

@@ -421,7 +421,7 @@ def _beside(offer: Offer, a: Dims, b: Dims) -> Iterator[int]:
 
 def _rescaled(bank: Bank, x: Kept, r: Kept) -> Iterator[Kept | None]:
     """Try what may be done to a value that is relative to a maximum, with its running value."""
-    if r.running_of is None:
+    if r.running_of is None or not fit(ops.mul, x.facts.dims, r.facts.dims):
         return
     if x.reference == r.number and x.facts.level == r.facts.level:
         yield bank.carry(ops.accumulate_rescaled, [x, r])

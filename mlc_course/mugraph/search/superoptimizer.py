@@ -14,6 +14,7 @@ segment, with an error of at most the sum of theirs.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections import Counter, defaultdict
@@ -21,13 +22,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
+from mlc_course.deadline import OutOfTime, until
 from mlc_course.errors import CourseError, GraphError, Undecided, UsageError
 from mlc_course.mugraph.cost import A100, Cost, Target, cost
 from mlc_course.mugraph.ir import BlockGraph, KernelGraph, Op, ThreadGraph, ops, parse
+from mlc_course.mugraph.search.dimensions import Classes
 from mlc_course.mugraph.search.jobs import Crew, Job
-from mlc_course.mugraph.search.kernel_partition import Partition, Plan, Segment, inside, joined
+from mlc_course.mugraph.search.kernel_partition import (
+    Partition,
+    Plan,
+    Segment,
+    inside,
+    joined,
+    segment_program,
+)
 from mlc_course.mugraph.search.loop_nests import Problem, expressions
-from mlc_course.mugraph.search.own_operators import own, packed
+from mlc_course.mugraph.search.own_operators import alone, check_operator, own, packed
 from mlc_course.mugraph.search.residue_bank import OUT_OF_TIME
 from mlc_course.mugraph.search.result_store import Store
 from mlc_course.mugraph.search.task import (
@@ -43,6 +53,8 @@ from mlc_course.mugraph.search.value_facts import Refused
 from mlc_course.mugraph.search.value_names import once
 from mlc_course.mugraph.verify import Verdict, read_verdict, screen, together
 
+FEW = 6  # elements along each axis, to try an operator on
+MOST_ELEMENTS = 1 << 40  # of a value
 MOST_SIZES = 12  # each of which is a prime of its own in the expressions of a bank
 LONGEST = 16  # equations that are searched as one kernel
 LENGTHS = (4, 8, LONGEST)  # of segments, the shorter ones first
@@ -152,8 +164,17 @@ def superoptimize(
     ``UsageError``, ``GraphError`` or ``Undecided`` for a program or for limits with which nothing
     could be found.
     """
-    deadline = None if time_limit is None else time.time() + time_limit
-    inner = admitted(program, target, max_ops=max_ops, time_limit=time_limit, memory=memory)
+    began = time.time()
+    inner = admitted(
+        program,
+        target,
+        max_ops=max_ops,
+        time_limit=time_limit,
+        memory=memory,
+        error=error,
+        operators=operators,
+    )
+    deadline = None if time_limit is None else began + time_limit
     task = Task(
         str(inner),
         (),
@@ -168,7 +189,13 @@ def superoptimize(
     )
     if store is not None:
         store.check(task)
-    yield from _Search(program, inner, task, (*operators,), executor, store).events()
+    try:
+        with until(deadline):
+            search = _Search(program, inner, task, (*operators,), executor, store)
+    except OutOfTime:
+        yield Ended(0, OUT_OF_TIME, (f"{OUT_OF_TIME} after 0 tasks",))
+    else:
+        yield from search.events()
 
 
 class _Search:
@@ -224,8 +251,10 @@ class _Search:
         yield from self._in_parts()
         self.cut |= {f"{n} banks of segments: {why}": None for why, n in self.short.items()}
         if self._late():
-            self.cut[f"{OUT_OF_TIME} after {len(self.done)} of {self.tasks} tasks"] = None
+            self.cut[f"{OUT_OF_TIME} after {len(self.done)} tasks"] = None
         closest = self.closest[2] or (NO_CHEAPER if self.done else NO_TWO)
+        if self._late() and not self.done:
+            closest = OUT_OF_TIME
         yield Ended(self.found, "" if self.found else closest, tuple(self.cut))
 
     def _read(self, text: str) -> KernelGraph:
@@ -367,8 +396,11 @@ class _Search:
         chosen: Sequence[tuple[Segment, FusedGraph]],
         verdicts: Sequence[Verdict],
     ) -> Found:
-        graphs = [self._read(graph.text) for _, graph in chosen]
-        whole = once(joined(self.program, graphs, f"{self.program.name}_in_{len(plan)}"))
+        parts = [
+            (segment.program, self._read(graph.text), self._outputs(segment, graph))
+            for segment, graph in chosen
+        ]
+        whole = once(joined(self.program, parts, f"{self.program.name}_in_{len(plan)}"))
         price = cost(whole, self.target)
         self.best, self.planned = float(price.total), True
         self.found += 1
@@ -380,6 +412,11 @@ class _Search:
             sum(graph.instances for _, graph in chosen),
             sum(graph.fit for _, graph in chosen),
         )
+
+    def _outputs(self, segment: Segment, graph: FusedGraph) -> Sequence[int]:
+        """Return which output of a graph each output of its segment is, as was verified."""
+        verdict = self.verdicts.get((str(segment.program), graph.text))
+        return verdict.outputs if verdict else range(len(segment.program.outputs))
 
     # --- tasks ------------------------------------------------------------------------------------
 
@@ -403,7 +440,10 @@ class _Search:
         if outcome is None:
             (outcome,) = yield [(explore, (task,))]
             if self.store and OUT_OF_TIME not in outcome.cut:
-                self.store.save(task, outcome)
+                try:
+                    self.store.save(task, outcome)
+                except OSError as error:  # what is found does not depend on it
+                    self.cut[f"results are not kept: {error}"] = None
         return (yield from confirmed(task, outcome))
 
     def _events(self, part: str, task: Task, outcome: Outcome) -> Iterator[Event]:
@@ -446,14 +486,19 @@ def admitted(
     max_ops: int | None = None,
     time_limit: float | None = None,
     memory: int | None = None,
+    error: float = 1e-9,
+    operators: Sequence[Op] = (),
 ) -> KernelGraph:
     """Return what has to be computed of the program; raise ``CourseError`` with what is wrong."""
     for name, value, least in (
         ("max_ops", max_ops, 1),
         ("memory in bytes", memory, 1 << 20),
     ):
-        if value is not None and value < least:
-            raise UsageError(f"superoptimize: {name}", expected=f"{least} or more", got=value)
+        if value is not None and not (isinstance(value, int) and value >= least):
+            expected = f"a whole number, {least} or more"
+            raise UsageError(f"superoptimize: {name}", expected=expected, got=value)
+    if not 0 < error < 1:
+        raise UsageError("superoptimize: error", expected="between 0 and 1", got=error)
     if time_limit is not None and not 0 < time_limit < math.inf:
         raise UsageError("superoptimize: time_limit", expected="seconds, above 0", got=time_limit)
     for equation in program.equations:
@@ -476,6 +521,8 @@ def admitted(
         )
     _check_limits(program, target)
     _check_sizes(program)
+    _check_large(needed)
+    _check_own(needed, operators)
     _check_meaning(needed)
     return needed
 
@@ -512,7 +559,7 @@ def _as_given(
     given: KernelGraph, needed: KernelGraph, graph: KernelGraph, verdict: Verdict
 ) -> tuple[KernelGraph, Verdict]:
     """Return a graph of what is needed with all outputs of the program that was given."""
-    if needed is given:
+    if needed is given and list(verdict.outputs) == list(range(len(given.outputs))):
         return graph, verdict
     of = {needed.names[n]: graph.outputs[verdict.outputs[i]] for i, n in enumerate(needed.outputs)}
     outputs = (n if n < len(given.inputs) else of[given.names[n]] for n in given.outputs)
@@ -545,6 +592,36 @@ def _divides(size: int) -> bool:
     return any(size % d == 0 for d in range(2, math.isqrt(size) + 1))
 
 
+def _check_own(program: KernelGraph, operators: Sequence[Op]) -> None:
+    """Check operators of one's own, on few elements where their shape rule lets that be."""
+    known = own(program, operators)
+    for place, equation in enumerate(program.equations):
+        if equation.op in known:
+            classes = Classes(program)
+            part = segment_program(program, classes, place, place + 1)
+            if part is None:
+                continue
+            with contextlib.suppress(CourseError):
+                part = part.resized({name: min(size, FEW) for name, size in part.sizes})
+            assert isinstance(equation.op, Op)
+            check_operator(equation.op, part)
+    for op in known:
+        part = alone(op)
+        if part is not None:
+            check_operator(op, part)
+
+
+def _check_large(program: KernelGraph) -> None:
+    """Check that what the program does can be counted in 64 bits."""
+    for shape in program.shapes:
+        if math.prod(shape) > MOST_ELEMENTS:
+            raise UsageError(
+                f"{program.name}: a value too large to plan for",
+                expected=f"at most {MOST_ELEMENTS:,} elements",
+                got=shape,
+            )
+
+
 def _check_meaning(program: KernelGraph) -> None:
     """Check that operators have a meaning in every arithmetic, and that the whole has a value."""
     try:
@@ -553,14 +630,8 @@ def _check_meaning(program: KernelGraph) -> None:
     except Refused as refused:
         raise GraphError(
             f"{program.name}: it has no abstract expression: {refused.reason}",
-            expected="no term that is subtracted from itself",
-            hint="write the program without what cancels",
-        ) from None
-    except (AttributeError, TypeError, NotImplementedError) as error:
-        raise GraphError(
-            f"{program.name}: an operator without an abstract meaning",
-            expected="a meaning in the operations of ``Arithmetic`` alone",
-            got=error,
+            expected="no difference of terms that are made of the same factors",
+            hint="abstract expressions know neither rows nor columns; search the parts around it",
         ) from None
     try:
         screen(program, program, error=0.5, seed=0)

@@ -135,6 +135,17 @@ class Outcome:
             self.reach, self.closest = reach, what
 
 
+def made_of(graph: KernelGraph) -> tuple[str, ...]:
+    """Return the names of a graph's operators, sorted, without loads and stores."""
+    found, rest = list[str](), [*graph.equations]
+    while rest:
+        op = rest.pop().op
+        inner = getattr(op, "equations", None)
+        rest += inner or ()
+        found += () if inner else (op.name,)
+    return tuple(sorted(found))
+
+
 def explore(task: Task) -> Outcome:
     """Grow the bank and read off all its graphs, the cheapest first, not verified."""
     outcome = Outcome()

@@ -37,7 +37,9 @@ class Names:
 
     def tile(self, name: str, taken: set[str]) -> str:
         """Name a tile that is loaded."""
-        return fresh(name.lower() if name.lower() != name else f"{name}_tile", taken)
+        lower = name.lower()
+        known = lower != name and lower.isidentifier()
+        return fresh(lower if known else f"{name}_tile", taken)
 
     def value(self, value: Kept, way: Made, operands: Sequence[str], taken: set[str]) -> str:
         """Name the result of an operator."""

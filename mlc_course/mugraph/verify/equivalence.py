@@ -92,7 +92,7 @@ class Verdict:
     at_given: int = 0
     batch: tuple[str, ...] = ()
     parts: tuple[tuple[str, int], ...] = ()
-    domain: Undefined | None = None
+    domain: Undefined | str | None = None  # its words, if the verdict was read
     why: str = "as formulas"  # graphs without a counterexample differ
     segments: tuple[Verdict, ...] = ()  # of graphs that were compared segment by segment
 
@@ -176,7 +176,7 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def read_verdict(plain: dict[str, Any]) -> Verdict:
-    """Read a verdict from plain data; the plan of its tests and its domain are lost."""
+    """Read a verdict from plain data; the plan is lost, and of its domain the words stay."""
     return Verdict(
         plain["equal"],
         plain["error_bound"],
@@ -188,6 +188,7 @@ def read_verdict(plain: dict[str, Any]) -> Verdict:
         plain["at_given"],
         tuple(plain["batch"]),
         tuple(plain["parts"].items()),
+        domain=plain["domain"],
         segments=tuple(map(read_verdict, plain["segments"])),
     )
 

@@ -6,12 +6,14 @@ import random
 from collections.abc import Iterator
 
 import pytest
+from small_graphs import normal_inputs, relative_error
 
 from mlc_course.mugraph.cost import A100, cost
-from mlc_course.mugraph.ir import KernelGraph, parse, resolved
+from mlc_course.mugraph.ir import KernelGraph, parse, resolved, run
 from mlc_course.mugraph.programs import MODELS, workload
 from mlc_course.mugraph.search import Problem
 from mlc_course.mugraph.search.kernel_partition import Partition, Plan, Segment, joined
+from mlc_course.mugraph.verify import verify
 
 
 def partition(program: KernelGraph, longest: int = 16) -> Partition:
@@ -50,7 +52,8 @@ def test_without_a_price_there_is_no_plan() -> None:
 def test_segments_that_are_left_as_they_are_make_up_the_program(name: str) -> None:
     program = workload(name)
     plan, price = partition(program).cheapest(lambda segment: segment.apart, 1)
-    again = joined(program, [each.program for each in plan], program.name)
+    parts = [(each.program, each.program, range(len(each.program.outputs))) for each in plan]
+    again = joined(program, parts, program.name)
     assert again.inputs == program.inputs
     for ours, theirs in zip(again.equations, program.equations, strict=True):
         assert (ours.op, ours.operands) == (theirs.op, theirs.operands)
@@ -103,3 +106,34 @@ def test_a_size_that_a_segment_lacks_is_a_number_in_it() -> None:
     assert "scale(products, by=1/sqrt(d))" in str(made.segments[0, 2].program)
     odd = workload("stable_attention").resized({"d": 48})
     assert (1, 2) not in partition(odd).segments
+
+
+SWAPPED = """
+swapped(X[b=8, d=16]):
+  e = exp(X)
+  s = square(X)
+  y = sub(e, s)
+  return y, s
+"""
+
+
+def test_outputs_are_joined_by_what_was_verified_and_not_by_their_names() -> None:
+    """A graph that gives the same outputs in another order, under each other's names."""
+    program = parse(SWAPPED)
+    part = partition(program).segments[0, 2].program
+    other = parse(str(part).replace("return e, s", "return s, e"))
+    misnamed = parse(
+        str(other)
+        .replace("e =", "t =")
+        .replace("s =", "e =")
+        .replace("t =", "s =")
+        .replace("return s, e", "return e, s")
+    )
+    rest = partition(program).segments[2, 3].program
+    inputs = normal_inputs(program)
+    for graph in (other, misnamed):
+        outputs = verify(part, graph, seed=0).outputs
+        assert outputs == (1, 0)
+        whole = joined(program, [(part, graph, outputs), (rest, rest, (0,))], "whole")
+        for got, wanted in zip(run(whole, inputs), run(program, inputs), strict=True):
+            assert relative_error(got, wanted) < 1e-14
