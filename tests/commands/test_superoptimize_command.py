@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -216,7 +217,9 @@ def test_ctrl_c_keeps_what_was_found(jobs: int, tmp_path: Path) -> None:
                 break
         rest = process.stdout.read()
         assert process.stderr is not None
-        assert "Traceback" not in process.stderr.read()
+        said = process.stderr.read()
+        assert "Traceback" not in said
+        assert "leaked" not in said
         assert process.wait(timeout=60) == INTERRUPTED
     assert "stopped; the same command goes on from here" in rest
     record = json.loads(file.read_text())
@@ -242,3 +245,112 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
         process.kill()
     gone, alive = psutil.wait_procs(workers, timeout=30)
     assert not alive
+
+
+def begun(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The command with two workers, in a session of its own, as soon as it has tried something."""
+    command = [sys.executable, "-m", "mlc_course.commands", "superoptimize", *arguments]
+    process = subprocess.Popen(
+        [*command, "--jobs", "2", "--verbose"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        env={**os.environ, "XDG_CACHE_HOME": str(folder), "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    next(line for line in process.stdout if "FOUND" in line)
+    return process
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_ends_the_search_with_what_was_found(tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    with begun(tmp_path, "transformer_layer", "--json", str(file)) as process:
+        worker = next(
+            each
+            for each in psutil.Process(process.pid).children()
+            if "spawn_main" in " ".join(each.cmdline())
+        )
+        worker.kill()
+        printed, said = process.communicate(timeout=120)
+    assert process.returncode == USAGE_STATUS
+    assert "a worker has ended" in printed
+    assert "Traceback" not in said
+    assert json.loads(file.read_text())["found"]
+
+
+@pytest.mark.slow
+def test_ctrl_c_twice_loses_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "found.json"
+    with begun(tmp_path, "transformer_layer", "--json", str(file)) as process:
+        for _ in range(2):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.05)
+        printed, said = process.communicate(timeout=120)
+    assert process.returncode == INTERRUPTED
+    assert "stopped" in printed
+    assert "Traceback" not in said
+    assert json.loads(file.read_text())["found"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import sys\nsys.exit(0)", "SystemExit"),
+        ("1 +", "SyntaxError"),
+        ("from mlc_course.mugraph.ir import Op, ops\ne = Op('exp', ops.elementwise, abs)", "'exp'"),
+        (
+            "from mlc_course.mugraph.ir import Op, ops\n"
+            "a = Op('cube', ops.elementwise, lambda m, x: x)\n"
+            "b = Op('cube', ops.elementwise, lambda m, x: x * x)",
+            "two operators of the name 'cube'",
+        ),
+    ],
+)
+def test_files_of_operators_are_checked(
+    text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    assert search("lora", "--operators", str(tmp_path / "mine.py")) == USAGE_STATUS
+    assert words in capsys.readouterr().err
+
+
+def test_a_file_of_operators_may_import_its_neighbour(tmp_path: Path) -> None:
+    (tmp_path / "near_by.py").write_text("LIMIT = 50\n")
+    (tmp_path / "mine.py").write_text("from near_by import LIMIT\n" + OPERATORS)
+    (tmp_path / "capped.txt").write_text(CAPPED)
+    capped, mine = str(tmp_path / "capped.txt"), str(tmp_path / "mine.py")
+    assert search(capped, "--operators", mine) == superoptimize.FOUND
+
+
+def test_graphs_of_an_earlier_search_go(tmp_path: Path) -> None:
+    (tmp_path / "gated_mlp_77.txt").write_text("old")
+    (tmp_path / "gated_mlp_notes.txt").write_text("mine")
+    assert search("gated_mlp", "--out", str(tmp_path)) == superoptimize.FOUND
+    assert not (tmp_path / "gated_mlp_77.txt").exists()
+    assert (tmp_path / "gated_mlp_notes.txt").read_text() == "mine"
+
+
+def test_a_refused_search_leaves_nothing_behind(tmp_path: Path) -> None:
+    out, file = tmp_path / "out", tmp_path / "json" / "found.json"
+    assert search("no_such", "--out", str(out), "--json", str(file)) == USAGE_STATUS
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_be_written_is_an_error_without_a_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert search("gated_mlp", "--json", "/dev/full") == USAGE_STATUS
+    assert "cannot write /dev/full" in capsys.readouterr().err
+    assert search("gated_mlp", "--json", "x" * 300) == USAGE_STATUS
+
+
+def test_a_folder_for_results_that_cannot_be_used_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(superoptimize, "default_folder", lambda: Path("/proc/nowhere"))
+    assert search("gated_mlp") == USAGE_STATUS
+    assert "not a folder for the store of results" in capsys.readouterr().err
+    assert search("gated_mlp", "--fresh") == superoptimize.FOUND

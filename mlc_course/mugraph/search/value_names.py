@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -38,7 +39,7 @@ class Names:
     def tile(self, name: str, taken: set[str]) -> str:
         """Name a tile that is loaded."""
         lower = name.lower()
-        known = lower != name and lower.isidentifier()
+        known = lower != name and re.fullmatch(r"\w+", lower) is not None
         return fresh(lower if known else f"{name}_tile", taken)
 
     def value(self, value: Kept, way: Made, operands: Sequence[str], taken: set[str]) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import threading
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from small_graphs import normal_inputs, relative_error
 
 from mlc_course.errors import UsageError
-from mlc_course.mugraph.cost import A100, cost
+from mlc_course.mugraph.cost import A100, cost, operations
 from mlc_course.mugraph.ir import KernelGraph, Op, ops, parse, run
 from mlc_course.mugraph.search import Found, Store, superoptimize
 from mlc_course.mugraph.search.own_operators import digest, own, packed, unpacked
@@ -135,3 +138,78 @@ def test_an_operator_costs_what_its_meaning_does() -> None:
     ours, theirs = cost(program(), A100), cost(parse(spelled), A100)
     assert ours.special == theirs.special > 0
     assert 0 < ours.elements < 1.5 * theirs.elements
+
+
+def drawn(m: Any, x: Any) -> Any:
+    return x * random.randint(1, 9)
+
+
+def summed(m: Any, x: Any) -> Any:
+    return m.sum(x, 0)
+
+
+def of_numpy(m: Any, x: Any) -> Any:
+    return np.exp(x)
+
+
+def broken(m: Any, x: Any) -> Any:
+    raise RuntimeError("not today")
+
+
+@pytest.mark.parametrize(
+    ("meaning", "words"),
+    [
+        (drawn, "no function of its operands"),
+        (summed, "its meaning and its shape rule differ"),
+        (of_numpy, "fails"),
+        (broken, "not today"),
+    ],
+)
+@pytest.mark.parametrize("offered", [True, False])
+def test_an_operator_that_is_no_function_is_refused_before_the_search(
+    meaning: Callable[..., Any], words: str, offered: bool
+) -> None:
+    op = Op("odd", ops.elementwise, meaning)
+    text = "p(X[b=64, d=64]):\n  Y = odd(X)\n  Z = exp(Y)\n  return Z"
+    given = parse(text.replace("odd", "square") if offered else text, (*ops.OPERATORS, op))
+    with pytest.raises(UsageError, match=words):
+        next(superoptimize(given, operators=[op] if offered else ()))
+
+
+def test_an_accumulator_of_one_s_own_is_not_offered() -> None:
+    op = Op(
+        "mine", ops.elementwise, lambda m, b, x: x if b is None else b + x, carried="accumulate"
+    )
+    text = "p(X[b=64, d=64]):\n  Y = exp(X)\n  Z = sum(Y, axis=1)\n  return Z"
+    assert not any("mine" in str(each.graph) for each in found(parse(text), operators=[op]))
+
+
+def test_a_meaning_may_look_at_an_extent() -> None:
+    """The cost model has arrays of extents; such a meaning is asked for each by itself."""
+    op = Op(
+        "centred_unless_one",
+        ops.along,
+        lambda m, x, axis: x if x.shape[axis] == 1 else x - m.sum(x, axis) / m.count(x, axis),
+        1,
+        {"axis": "axis"},
+    )
+    text = "p(X[b=64, d=64]):\n  Y = centred_unless_one(X, axis=1)\n  Z = exp(Y)\n  return Z"
+    given = parse(text, (*ops.OPERATORS, op))
+    inputs = normal_inputs(given)
+    for each in found(given):
+        assert relative_error(*run(each.graph, inputs), *run(given, inputs)) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("place", "count"),
+    [((1, None), 7), ((-1, None), 1), ((None, -1), 7), ((0, 6, 2), 3), ((0, 99), 8)],
+)
+def test_a_part_that_is_taken_is_counted_as_long_as_it_is(
+    place: tuple[int | None, ...], count: int
+) -> None:
+    op = Op(
+        "part",
+        ops.elementwise,
+        lambda m, x: m.exp(m.take(x, (slice(None), slice(*place)))),
+    )
+    assert operations(op, [(4, 8)], {}).special == 4 * count
