@@ -45,7 +45,8 @@ class Workload:
     ``numpy(*inputs, out)`` is the baseline: what a good NumPy programmer writes, in place.
     ``exact(*inputs)`` is the reference: called with float64 inputs to check results.
     ``expression`` gives TE's placeholders and result; ``flops`` counts a multiply-add as two and
-    an elementary function as one; ``bytes`` counts every input and output once.
+    an elementary function as one; ``bytes`` counts every input and output once. ``tolerance`` is
+    the relative error that rounding may make.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Workload:
     numpy: Callable[..., object]
     exact: Callable[..., Array]
     flops: int
+    tolerance: float = TOLERANCE
 
     @property
     def title(self) -> str:
@@ -83,9 +85,10 @@ class Workload:
         """The result in float64."""
         return self.exact(*(value.astype(np.float64) for value in inputs))
 
-    def check(self, got: Array, reference: Array, *, tolerance: float = TOLERANCE) -> float:
+    def check(self, got: Array, reference: Array, *, tolerance: float | None = None) -> float:
         """Relative error of a result, in the Frobenius norm; raises ``WrongResult`` above it."""
-        return relative_error(self.title, got, reference, tolerance=tolerance)
+        most = self.tolerance if tolerance is None else tolerance
+        return relative_error(self.title, got, reference, tolerance=most)
 
 
 def relative_error(
