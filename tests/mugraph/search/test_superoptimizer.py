@@ -216,7 +216,7 @@ class Late(Executor):
 
 def test_a_time_limit_ends_the_search_and_says_so() -> None:
     pool = Late()
-    first, last = superoptimize(workload(SMALL), time_limit=0.5, executor=pool)
+    first, last = superoptimize(workload(SMALL), time_limit=3, executor=pool)
     assert isinstance(first, Started)
     assert isinstance(last, Ended)
     assert last.cut == ("out of time after 0 tasks",)
