@@ -20,6 +20,7 @@ from mlc_course.mugraph.ir import (
     BlockGraph,
     Builder,
     KernelGraph,
+    Op,
     Value,
     evaluate,
     ops,
@@ -31,6 +32,13 @@ from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, published, workload
 SAVED = Path(__file__).parents[1] / "mugraph" / "ir" / "mirage_saved"
 FILES = sorted(path.stem for path in SAVED.glob("*.json"))
 SIZES = {"b": 2, "h": 2, "m": 4, "d": 4, "n": 8, "v": 2, "r": 3}
+SOFT_CAP = Op(
+    "soft_cap",
+    ops.elementwise,
+    lambda m, x, by: m.constant(by) * (1 - 2 / (m.exp(2 * x / m.constant(by)) + 1)),
+    1,
+    {"by": "constant"},
+)
 
 
 def saved_program(file: str) -> KernelGraph:

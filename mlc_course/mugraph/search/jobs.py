@@ -22,7 +22,7 @@ GRACE = 0.2  # seconds for a worker to notice that the time is up
 
 
 class Crew:
-    """Those who make the calls: an executor's workers, or this process as results are asked for.
+    """A crew makes the calls of jobs: an executor's workers, or this process when it is asked.
 
     Everything ends at the deadline, a time of ``time.time``.
     """

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from mlc_course.deadline import check_time
@@ -28,7 +29,7 @@ INSIDE = ("axis", "constant")  # kinds of attributes of operators that a block m
 RULES = (ops.elementwise, ops.product, ops.reduced, ops.along)  # of shapes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Segment:
     """Equations ``start`` to ``stop`` of a program, as a program.
 
@@ -42,6 +43,11 @@ class Segment:
     fused: bool  # or left as the predefined operator that it is
     least: float
     apart: float
+
+    @cached_property
+    def text(self) -> str:
+        """The program as text."""
+        return str(self.program)
 
     @property
     def name(self) -> str:

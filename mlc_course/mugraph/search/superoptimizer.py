@@ -311,16 +311,18 @@ class _Search:
         return segment.least + max(inside, default=0.0)
 
     def _known(self, segment: Segment) -> float:
+        if segment.stop - segment.start == 1:
+            return segment.apart
         best = self._best(segment)
         return math.inf if best is None else float(best.cost.total)
 
     def _best(self, segment: Segment) -> FusedGraph | None:
         """Return the cheapest graph that is known; a single operator stays as it is."""
-        text = str(segment.program)
         if segment.stop - segment.start == 1:
             made_of = (segment.program.equations[0].op.name,)
-            return FusedGraph(text, "", made_of, cost(segment.program, self.target))
-        known = (g for g in self.explored.get(segment, ()) if (text, g.text) not in self.refused)
+            return FusedGraph(segment.text, "", made_of, cost(segment.program, self.target))
+        found = self.explored.get(segment, ())
+        known = (graph for graph in found if (segment.text, graph.text) not in self.refused)
         return min(known, key=lambda each: (each.cost.total, each.text), default=None)
 
     def _explore(self, segments: Sequence[Segment], *, parts: bool) -> Iterator[Event]:
@@ -329,7 +331,7 @@ class _Search:
             self.explored.setdefault(segment, [])
             task = replace(
                 self.base,
-                program=str(segment.program),
+                program=segment.text,
                 error=self.base.error / self.end,
                 thorough=False,
                 verified=False,
@@ -359,7 +361,7 @@ class _Search:
             if self.base.max_ops is not None and operators > self.base.max_ops:
                 return
             pairs = {
-                (str(each.program), graph.text): (each, graph)
+                (each.text, graph.text): (each, graph)
                 for each, graph in chosen
                 if self._fusable(each)
             }
@@ -383,7 +385,7 @@ class _Search:
         return answer  # type: ignore[no-any-return]
 
     def _not_equal(self, segment: Segment, graph: FusedGraph, why: str) -> Iterator[Event]:
-        self.refused.add((str(segment.program), graph.text))
+        self.refused.add((segment.text, graph.text))
         if why == REFUTED:
             yield Pruned(segment.name, graph.nest, why, 1)
         else:
@@ -417,7 +419,7 @@ class _Search:
 
     def _outputs(self, segment: Segment, graph: FusedGraph) -> Sequence[int]:
         """Return which output of a graph each output of its segment is, as was verified."""
-        verdict = self.verdicts.get((str(segment.program), graph.text))
+        verdict = self.verdicts.get((segment.text, graph.text))
         return verdict.outputs if verdict else range(len(segment.program.outputs))
 
     # --- tasks ------------------------------------------------------------------------------------
@@ -596,10 +598,9 @@ def _divides(size: int) -> bool:
 
 def _check_own(program: KernelGraph, operators: Sequence[Op]) -> None:
     """Check operators of one's own, on few elements where their shape rule lets that be."""
-    known = own(program, operators)
+    known, classes = own(program, operators), Classes(program)
     for place, equation in enumerate(program.equations):
         if equation.op in known:
-            classes = Classes(program)
             part = segment_program(program, classes, place, place + 1)
             if part is None:
                 continue

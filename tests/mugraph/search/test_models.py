@@ -26,7 +26,7 @@ QUICK = ("router", "soft_capped_attention", "cross_entropy", "layer_norm_linear_
 
 
 def equal(graph: KernelGraph, program: KernelGraph, outputs: tuple[int, ...]) -> bool:
-    """Whether two graphs agree wherever the program has a finite value."""
+    """Tell whether two graphs agree wherever the program has a finite value."""
     inputs = normal_inputs(program)
     results, agree = run(graph, inputs), True
     for place, wanted in zip(outputs, run(program, inputs), strict=True):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_graphs import normal_inputs, relative_error
+from small_graphs import SOFT_CAP, normal_inputs, relative_error
 
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.cost import A100, cost, operations
@@ -23,13 +23,6 @@ from mlc_course.mugraph.search.own_operators import digest, own, packed, unpacke
 
 pytestmark = pytest.mark.slow
 
-SOFT_CAP = Op(
-    "soft_cap",
-    ops.elementwise,
-    lambda m, x, by: m.constant(by) * (1 - 2 / (m.exp(2 * x / m.constant(by)) + 1)),
-    1,
-    {"by": "constant"},
-)
 TEXT = """
 capped(X[b=64, d=64], W[d, n=512]):
   P = matmul(X, W)
@@ -68,7 +61,7 @@ def test_workers_find_the_same(tmp_path: Path) -> None:
 
 
 def test_another_meaning_is_another_search(tmp_path: Path) -> None:
-    """What is stored for one operator is not served for another of its name."""
+    """A result that is stored for one operator is not served for another of its name."""
     other = replace(SOFT_CAP, meaning=lambda m, x, by: x * m.constant(by))
     assert digest(packed([other])) != digest(packed([SOFT_CAP]))
     found(program(), store=Store(tmp_path))

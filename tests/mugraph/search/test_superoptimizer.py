@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_graphs import normal_inputs, relative_error
+from small_graphs import SOFT_CAP, normal_inputs, relative_error
 
 from mlc_course.errors import CourseError, GraphError, UsageError
 from mlc_course.mugraph.cost import A100, cost
@@ -45,13 +45,6 @@ from mlc_course.mugraph.search.task import REFUTED, Outcome, Task, explore
 
 pytestmark = pytest.mark.slow
 
-SOFT_CAP = Op(
-    "soft_cap",
-    ops.elementwise,
-    lambda m, x, by: m.constant(by) * (1 - 2 / (m.exp(2 * x / m.constant(by)) + 1)),
-    1,
-    {"by": "constant"},
-)
 SEVEN = [name for name in NAMES if name != "attention"]
 SMALL = "lora"  # a search of less than a second
 
