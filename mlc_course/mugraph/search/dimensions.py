@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from mlc_course.mugraph.ir import KernelGraph, Op, ops
@@ -87,6 +88,7 @@ def fit(op: Op, a: Dims, b: Dims) -> bool:
     return _match(a, b)
 
 
+@lru_cache(maxsize=4096)  # few labels, asked of each pair of values
 def _match(a: Dims, b: Dims) -> bool:
     return all(x == y or not x or not y for x, y in zip(a, b, strict=True))
 

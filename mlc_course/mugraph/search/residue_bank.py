@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mlc_course.deadline import OutOfTime, check_time
-from mlc_course.mugraph.expressions import AbstractArithmetic, Goal, Poly, Role
+from mlc_course.mugraph.expressions import AbstractArithmetic, Goal, Poly
 from mlc_course.mugraph.ir import Op, Shape, ops
 from mlc_course.mugraph.search.dimensions import Dims, fit
 from mlc_course.mugraph.search.loop_residues import Iterated, each_turn, stacked
@@ -86,6 +86,9 @@ class Bank:
     counts: Counter[str] = field(default_factory=Counter)
     residue_bytes: int = 0
     _seen: dict[Any, int] = field(default_factory=dict)
+    _kinds: list[int] = field(default_factory=list)  # of each value: its expression and shape
+    _kind_numbers: dict[Any, int] = field(default_factory=dict)
+    _no_expressions: dict[Any, str] = field(default_factory=dict)  # why not, by use and kinds
 
     def __post_init__(self) -> None:
         self.abstract = AbstractArithmetic(self.goal.among)
@@ -114,18 +117,37 @@ class Bank:
 
     def apply(self, use: Use, operands: Sequence[Kept]) -> Kept | None:
         """Try one operator; return what it makes, or None where that is refused."""
+        key = use.op.name, use.attributes, tuple(self._kinds[each.number] for each in operands)
+        reason = self._no_expressions.get(key, "")
+        if not reason and self._roles_refuse(use.op, operands):
+            reason = NO_PART
+        if reason and self.watch is None:  # most candidates end here
+            self._count(reason)
+            return None
         made = Made(use.op, tuple(each.number for each in operands), use.attributes)
-        return self._tried(self._applied, made, operands, use)
+        return self._tried(self._applied, made, operands, use, key, reason)
 
-    def _applied(self, made: Made, operands: Sequence[Kept], use: Use) -> Kept:
+    def _count(self, reason: str) -> None:
+        self.tried += 1
+        self.counts[reason] += 1
+
+    def _applied(
+        self, made: Made, operands: Sequence[Kept], use: Use, key: Hashable, reason: str
+    ) -> Kept:
+        if reason:
+            raise Refused(reason)
         op, attributes = use.op, use.resolved
         references = {each.reference for each in operands if each.reference is not None}
         facts = [each.facts for each in operands]
         cut = self._cut[max(each.level for each in facts)]
         reference = relative_to(op, facts, references, attributes, cut)
-        self._check_roles(op, operands)
-        abstract = meant(op, facts, attributes, self.abstract)
-        self._check(abstract.poly, operands)
+        self._check_length(operands)
+        try:
+            abstract = meant(op, facts, attributes, self.abstract)
+            self._check_expression(abstract.poly)
+        except Refused as refused:  # so is every other value of these expressions
+            self._no_expressions[key] = refused.reason
+            raise
         known = facts_of(op, facts, attributes, abstract, reference)
         return self._kept(made, operands, known, self._value(op, operands, use.tested))
 
@@ -200,26 +222,32 @@ class Bank:
             kept, reason = attempt(made, operands, *given), ""
         except Refused as refused:
             kept, reason = None, refused.reason
-        self.tried += 1
-        self.counts[reason] += 1
+        self._count(reason)
         if self.watch is not None:
             self.watch(made, reason)
         return kept
 
     def _check(self, poly: Poly, operands: Sequence[Kept]) -> None:
         """Raise ``Refused`` for too many operators, and for what is no part of the goal."""
+        self._check_length(operands)
+        self._check_expression(poly)
+
+    def _check_length(self, operands: Sequence[Kept]) -> None:
         if self.most_operators is not None:
             below = frozenset[int]().union(*(each.operators for each in operands))
             if len(below) >= self.most_operators:
                 raise Refused(TOO_LARGE)
+
+    def _check_expression(self, poly: Poly) -> None:
         if EXPRESSIONS in self.prunings and not self.goal.has(poly):
             raise Refused(NO_PART)
 
-    def _check_roles(self, op: Op, operands: Sequence[Kept]) -> None:
-        """Raise ``Refused`` where the operands' roles show that this is no part of the goal."""
-        match [each.role for each in operands]:
-            case Role() as x, Role() as y if not x.goes(op, y):
-                raise Refused(NO_PART)
+    def _roles_refuse(self, op: Op, operands: Sequence[Kept]) -> bool:
+        """Tell whether the operands' roles show that this is no part of the goal."""
+        if len(operands) != 2:
+            return False
+        x, y = operands[0].role, operands[1].role
+        return x is not None and y is not None and not x.goes(op, y)
 
     def _value(self, op: Op, operands: Sequence[Kept], attributes: Mapping[str, Any]) -> Residues:
         level = max(each.facts.level for each in operands)
@@ -276,6 +304,9 @@ class Bank:
         return kept
 
     def _keep(self, value: Kept) -> None:
+        known = value.facts
+        kind = known.poly, known.shape, known.dims
+        self._kinds.append(self._kind_numbers.setdefault(kind, len(self._kind_numbers)))
         self.values.append(value)
         self.residue_bytes += held(value.residues)
 

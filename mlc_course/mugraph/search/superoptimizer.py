@@ -222,6 +222,7 @@ class _Search:
         self.above: defaultdict[int, dict[int, float]] = defaultdict(dict)  # by stop and start
         self.done: dict[Task, Outcome] = {}
         self.jobs: dict[Task, Job[Outcome]] = {}
+        self.cheapest: dict[Task, float] = {}  # cost of a graph of a bank, not verified
         self.refused: set[tuple[str, str]] = set()  # a segment's program, and a graph
         self.verdicts: dict[tuple[str, str], Verdict] = {}
         self.tasks, self.found, self.planned = 0, 0, False
@@ -240,8 +241,8 @@ class _Search:
         whole = self.end <= LONGEST and all(inside(e.op) for e in self.program.equations)
         task = replace(self.base, most=self.price)
         tasks = [replace(task, loops=loops) for loops in self.problem.banks() if whole]
-        self.crew.later(map(self._job, tasks))
-        lengths = LENGTHS[:-1] if whole else LENGTHS  # long ones last, if the whole is no better
+        self.crew.later([self._job(each, tasks[:n]) for n, each in enumerate(tasks)])
+        lengths = LENGTHS[:1] if whole else LENGTHS  # long ones last, if the whole is no better
         for longest in sorted({min(each, self.end - whole) for each in lengths} - {0, 1}):
             yield from self._by_segments(longest)
         if whole:
@@ -436,10 +437,10 @@ class _Search:
             self.done[task] = outcome
             yield from self._events(part, task, outcome)
 
-    def _job(self, task: Task) -> Job[Outcome]:
-        return self.jobs.setdefault(task, self._outcome(task))
+    def _job(self, task: Task, before: Sequence[Task] = ()) -> Job[Outcome]:
+        return self.jobs.setdefault(task, self._outcome(task, before))
 
-    def _outcome(self, task: Task) -> Job[Outcome]:
+    def _outcome(self, task: Task, before: Sequence[Task]) -> Job[Outcome]:
         outcome = self.store.load(task) if self.store else None
         if outcome is None:
             (outcome,) = yield [(explore, (task,))]
@@ -448,7 +449,11 @@ class _Search:
                     self.store.save(task, outcome)
                 except OSError as error:  # what is found does not depend on it
                     self.cut[f"results are not kept: {error}"] = None
-        return (yield from confirmed(task, outcome))
+        self.cheapest[task] = min((float(g.cost.total) for g in outcome.found), default=math.inf)
+        while not all(each in self.cheapest for each in before):
+            yield []
+        best = min((self.cheapest[each] for each in before), default=math.inf)
+        return (yield from confirmed(task, outcome, best))
 
     def _events(self, part: str, task: Task, outcome: Outcome) -> Iterator[Event]:
         nests = str(task)

@@ -31,7 +31,9 @@ SHORT = Limits(values=1000, tried=12_000)  # of a segment
 NOMINAL = 16  # tiles of a dimension, to weigh ways by
 REFUTED, CANNOT_TELL = "refuted by the verifier", "the verifier cannot tell"
 DEARER = "dearer than the program itself"
+MUCH_DEARER = "twice as dear as another graph"
 CLOSE = 1.1  # times the cost of the cheapest graph
+NEAR = 2.0  # times that cost at most, and a graph is worth a verification
 NO_ROOM = "no grid leaves a block within the machine's limits"
 
 
@@ -248,14 +250,15 @@ def _no_room(structure: Structure, best: Ranked, target: Target) -> str:
     )
 
 
-def confirmed(task: Task, outcome: Outcome) -> Job[Outcome]:
+def confirmed(task: Task, outcome: Outcome, best: float = math.inf) -> Job[Outcome]:
     """Keep the cheapest graphs of each nest, verified to be equal if the task asks for that.
 
-    Each verification is a call of its own: one may take longer than the search.
+    ``best`` is the cost of the cheapest graph of the tasks before; what costs much more than that
+    is not verified. Each verification is a call of its own: one may take longer than the search.
     """
     verdicts: dict[str, Any] = {}
     while True:
-        kept, dear = _chosen(task, outcome.found, verdicts)
+        kept, dear = _chosen(task, outcome.found, verdicts, best)
         asked = [each.text for each in kept if task.verified and each.text not in verdicts]
         if not asked:
             break
@@ -270,6 +273,9 @@ def confirmed(task: Task, outcome: Outcome) -> Job[Outcome]:
             if verdict != REFUTED:
                 outcome.undecided.append((by_text[text], verdict))
     for each in dear:
+        if each.cost.total < task.most:
+            outcome.refuse(MUCH_DEARER)
+            continue
         outcome.refuse(DEARER)
         outcome.note(1.0, f"a graph of {each.operators} operators, {each.nest}: {each.cost}")
     outcome.found = [replace(each, verdict=verdicts.get(each.text)) for each in kept]
@@ -280,6 +286,7 @@ def _chosen(
     task: Task,
     found: Sequence[FusedGraph],
     verdicts: Mapping[str, dict[str, Any] | str],
+    best: float,
 ) -> tuple[list[FusedGraph], list[FusedGraph]]:
     """Choose graphs of each nest; return them, and those that cost too much.
 
@@ -291,7 +298,8 @@ def _chosen(
     for each in found:  # the cheapest first
         if isinstance(verdicts.get(each.text), str):
             continue
-        if each.cost.total >= task.most:
+        best = min(best, float(each.cost.total))
+        if each.cost.total >= task.most or (task.verified and each.cost.total > NEAR * best):
             dear.append(each)
             continue
         before = taken.setdefault(each.nest, [])

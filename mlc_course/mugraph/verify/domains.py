@@ -19,11 +19,12 @@ from mlc_course.mugraph.ir import FLOAT64, Array, KernelGraph, Number, Shape, ev
 
 MOST = 2.0**53  # whole numbers below are exact
 FEW, ROUNDS = 1000, 8  # inputs of so few entries are drawn so often
+AT_ONCE = 1 << 17  # entries of the inputs of all draws that are evaluated at once
 DRAWS: tuple[Callable[[np.random.Generator, Shape], Array], ...] = (
-    lambda rng, shape: rng.integers(-2, 3, size=shape),
-    lambda rng, shape: rng.integers(0, 2, size=shape),
-    lambda rng, shape: -rng.integers(1, 3, size=shape),
-    lambda rng, shape: np.zeros(shape),
+    lambda rng, shape: rng.integers(-2, 3, shape, np.int8),
+    lambda rng, shape: rng.integers(0, 2, shape, np.int8),
+    lambda rng, shape: -rng.integers(1, 3, shape, np.int8),
+    lambda rng, shape: np.zeros(shape, np.int8),
 )
 
 
@@ -61,26 +62,31 @@ def undefined(
     Return None where no draw shows any.
     """
     rng = np.random.default_rng(seed)
-    few = sum(math.prod(shape) for shape in left.input_shapes.values()) <= FEW
-    for draw in DRAWS * (ROUNDS if few else 1):
+    entries = sum(math.prod(shape) for shape in left.input_shapes.values())
+    draws = DRAWS * (ROUNDS if entries <= FEW else 1)
+    at_once = max(1, AT_ONCE // max(1, entries))
+    for start in range(0, len(draws), at_once):
         inputs = {
-            name: np.asarray(draw(rng, shape), float) for name, shape in left.input_shapes.items()
+            name: np.stack(
+                [draw(rng, shape) for draw in draws[start : start + at_once]], dtype=float
+            )
+            for name, shape in left.input_shapes.items()
         }
         ours, theirs = (_voids(graph, inputs) for graph in (left, right))
         for number, other in enumerate(order):
             pair = (left, number, ours[number]), (right, other, theirs[other])
             for (without, place, a), (having, its, b) in (pair, pair[::-1]):
-                wrong = np.argwhere(a & ~b)
-                if wrong.size:
-                    index = tuple(int(i) for i in wrong[0])
-                    value = float(run(having, inputs)[its][index])
+                for wrong in np.argwhere(a & ~b)[:1]:
+                    drawn, *index = map(int, wrong)
+                    shown = {name: x[drawn] for name, x in inputs.items()}
+                    value = float(run(having, shown)[its][*index])
                     if np.isfinite(value):
-                        return Undefined(without, having, inputs, place, index, value)
+                        return Undefined(without, having, shown, place, tuple(index), value)
     return None
 
 
 def _voids(graph: KernelGraph, inputs: dict[str, Array]) -> list[Array]:
-    """Tell for each entry of each output whether it has surely no value."""
+    """Tell for each entry of each output, in each draw, whether it has surely no value."""
     with np.errstate(all="ignore"):
         entering = [Partial.of(inputs[each.name]) for each in graph.inputs]
         return [x.void for x in evaluate(graph, entering, PARTIAL)]
@@ -88,7 +94,10 @@ def _voids(graph: KernelGraph, inputs: dict[str, Array]) -> list[Array]:
 
 @dataclass(frozen=True)
 class Partial:
-    """Numbers in float64: which are ``exact``, being whole, and which are none, or ``void``."""
+    """Numbers in float64: which are ``exact``, being whole, and which are none, or ``void``.
+
+    The arrays have the shape (draws, *shape); of constants, which all draws share, (1,).
+    """
 
     value: Array
     exact: Array
@@ -97,18 +106,32 @@ class Partial:
     @classmethod
     def of(cls, value: Any) -> Partial:
         array = np.asarray(value, float)
-        exact = np.isfinite(array) & (np.floor(array) == array) & (np.abs(array) < MOST)
-        return cls(array, exact, np.zeros(array.shape, bool))
+        array = array.reshape(1) if array.ndim == 0 else array
+        exact = (np.floor(array) == array) & (np.abs(array) < MOST)
+        return cls(array, np.asarray(exact), np.zeros(array.shape, bool))
 
     @property
     def shape(self) -> Shape:
-        return self.value.shape
+        return self.value.shape[1:]
+
+    def _meeting(self, other: Any) -> tuple[Partial, Partial]:
+        """Return both with as many axes as the one that has more."""
+        right = other if isinstance(other, Partial) else Partial.of(other)
+        rank = max(self.value.ndim, right.value.ndim)
+        return self._raised(rank), right._raised(rank)
+
+    def _raised(self, rank: int) -> Partial:
+        shape = self.value.shape
+        if len(shape) == rank:
+            return self
+        wider = (shape[0], *[1] * (rank - len(shape)), *shape[1:])
+        return self.each(lambda part: part.reshape(wider))
 
     def _with(self, other: Any, action: Callable[[Array, Array], Array]) -> Partial:
-        right = other if isinstance(other, Partial) else Partial.of(other)
-        made = Partial.of(action(self.value, right.value))
-        exact = made.exact & self.exact & right.exact
-        return Partial(made.value, exact, self.void | right.void)
+        left, right = self._meeting(other)
+        made = Partial.of(action(left.value, right.value))
+        exact = made.exact & left.exact & right.exact
+        return Partial(made.value, exact, left.void | right.void)
 
     def __add__(self, other: Any) -> Partial:
         return self._with(other, np.add)
@@ -131,19 +154,19 @@ class Partial:
     __radd__, __rmul__ = __add__, __mul__
 
     def __truediv__(self, other: Any) -> Partial:
-        right = other if isinstance(other, Partial) else Partial.of(other)
-        made = self._with(right, np.divide)
-        whole = made.exact & (made.value * right.value == self.value)
+        left, right = self._meeting(other)
+        made = left._with(right, np.divide)
+        whole = made.exact & (made.value * right.value == left.value)
         by_zero = right.exact & (right.value == 0)
         return Partial(made.value, np.asarray(whole), np.asarray(made.void | by_zero))
 
     def __matmul__(self, other: Partial) -> Partial:
-        largest = np.abs(self.value) @ np.abs(other.value)
-        inexact = (~self.exact).astype(float) @ np.ones(other.shape)
-        inexact = inexact + np.ones(self.shape) @ (~other.exact).astype(float)
-        void = self.void.astype(float) @ np.ones(other.shape)
-        void = void + np.ones(self.shape) @ other.void.astype(float)
-        return Partial(self.value @ other.value, (inexact == 0) & (largest < MOST), void > 0)
+        rows = self.exact.all(axis=-1, keepdims=True)
+        exact = rows & other.exact.all(axis=-2, keepdims=True)
+        if exact.any():
+            exact &= np.abs(self.value) @ np.abs(other.value) < MOST
+        void = self.void.any(axis=-1, keepdims=True) | other.void.any(axis=-2, keepdims=True)
+        return Partial(self.value @ other.value, np.asarray(exact), np.asarray(void))
 
     def each(self, action: Callable[[Array], Array]) -> Partial:
         """Move entries, but leave each of them as it is."""
@@ -156,7 +179,7 @@ class Partials:
     def constant(self, number: Number) -> Partial:
         made = Partial.of(float(number))
         rational = not number.roots and number.coefficient.denominator == 1
-        return made if rational else Partial(made.value, np.asarray(False), made.void)
+        return made if rational else Partial(made.value, np.zeros(1, bool), made.void)
 
     def exp(self, x: Partial) -> Partial:
         return Partial(np.exp(x.value), np.asarray(x.exact & (x.value == 0)), x.void)
@@ -175,34 +198,34 @@ class Partials:
         return x._with(y, np.minimum)
 
     def sum(self, x: Partial, axis: int) -> Partial:
-        largest = np.abs(x.value).sum(axis=axis, keepdims=True)
-        exact = x.exact.all(axis=axis, keepdims=True) & (largest < MOST)
-        void = np.asarray(x.void.any(axis=axis, keepdims=True))
-        return Partial(x.value.sum(axis=axis, keepdims=True), exact, void)
+        largest = np.abs(x.value).sum(axis=axis + 1, keepdims=True)
+        exact = x.exact.all(axis=axis + 1, keepdims=True) & (largest < MOST)
+        void = np.asarray(x.void.any(axis=axis + 1, keepdims=True))
+        return Partial(x.value.sum(axis=axis + 1, keepdims=True), exact, void)
 
     def max(self, x: Partial, axis: int) -> Partial:
-        exact = np.asarray(x.exact.all(axis=axis, keepdims=True))
-        void = np.asarray(x.void.any(axis=axis, keepdims=True))
-        return Partial(x.value.max(axis=axis, keepdims=True), exact, void)
+        exact = np.asarray(x.exact.all(axis=axis + 1, keepdims=True))
+        void = np.asarray(x.void.any(axis=axis + 1, keepdims=True))
+        return Partial(x.value.max(axis=axis + 1, keepdims=True), exact, void)
 
     def count(self, x: Partial, axis: int) -> int:
         return x.shape[axis]
 
     def reshape(self, x: Partial, shape: Shape) -> Partial:
-        return x.each(lambda part: part.reshape(shape))
+        return x.each(lambda part: part.reshape(-1, *shape))
 
     def transpose(self, x: Partial, axes: Sequence[int]) -> Partial:
-        return x.each(lambda part: part.transpose(axes))
+        return x.each(lambda part: part.transpose(0, *(axis + 1 for axis in axes)))
 
     def concatenate(self, xs: Sequence[Partial], axis: int) -> Partial:
         return Partial(
-            np.concatenate([x.value for x in xs], axis),
-            np.concatenate([x.exact for x in xs], axis),
-            np.concatenate([x.void for x in xs], axis),
+            np.concatenate([x.value for x in xs], axis + 1),
+            np.concatenate([x.exact for x in xs], axis + 1),
+            np.concatenate([x.void for x in xs], axis + 1),
         )
 
     def take(self, x: Partial, place: tuple[slice, ...]) -> Partial:
-        return x.each(lambda part: part[place])
+        return x.each(lambda part: part[(slice(None), *place)])
 
     def stored(self, x: Partial) -> Partial:
         return x

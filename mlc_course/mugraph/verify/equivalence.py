@@ -42,7 +42,7 @@ from mlc_course.mugraph.verify.false_accept_bound import Plan, needed_tests, ord
 from mlc_course.mugraph.verify.field import Field, Residues
 from mlc_course.mugraph.verify.formula_bounds import Bound, Bounds
 from mlc_course.mugraph.verify.free_maxima import FreeMaxima
-from mlc_course.mugraph.verify.laws import Laws, LawsOfMax
+from mlc_course.mugraph.verify.laws import Laws, LawsOfMax, LongExponents
 from mlc_course.mugraph.verify.primes import draw, draw_anywhere
 from mlc_course.mugraph.verify.small_sizes import Family, Name, Small, family
 from mlc_course.mugraph.verify.uninterpreted import MOST, Growths, Uninterpreted
@@ -310,7 +310,10 @@ class _Question:
         self.numbers = _numbers(*self.pair)
 
     def verdict(self) -> Verdict:
-        found = self.uninterpreted() or self._lawful() or self._by_laws_of_exp()
+        tests = [self.uninterpreted, self._lawful]
+        if self.has_maxima and "exp" in self.growths.calls:  # as in a stable softmax, which cancels
+            tests.reverse()
+        found = tests[0]() or tests[1]() or self._by_laws_of_exp()
         if found.sizes:
             shown = counterexample(*self.pair, found.outputs, draws=LOOKS)
             if shown:
@@ -340,7 +343,13 @@ class _Question:
         """Test with functions that obey some laws; None where these do not tell."""
         if not self.has_functions or len(self.growths.roots) > MOST_ROOTS:
             return None
-        return self._in_terms(Laws) or (self._in_terms(LawsOfMax) if self.has_maxima else None)
+        self.long_exponents = False
+        found = self._in_terms(Laws)
+        if found is None and self.long_exponents:
+            found = self._in_terms(LongExponents)
+        if found is None and self.has_maxima:
+            found = self._in_terms(LawsOfMax)
+        return found
 
     def _in_terms(self, laws: type[Laws]) -> Verdict | None:
         for primes in range(2, MOST + 1):
@@ -354,6 +363,7 @@ class _Question:
                         Growths(),
                     )
                 )
+                self.long_exponents |= found is not None and found.arithmetic.long_exponents
                 equal &= found.equal if found else False
                 if found is None or None in _matched(equal):
                     return None

@@ -118,9 +118,9 @@ class Field:
         return Residues(self, [self._random(prime, shape) for prime in self.primes])
 
     def _random(self, prime: Array, shape: Shape) -> Array:
+        if self.small:  # a prime at a time: NumPy is slow with an array of bounds
+            return np.stack([self._draws.integers(0, p, shape) for p in prime])
         p = np.broadcast_to(_raised(prime, 1 + len(shape)), (self.trials, *shape))
-        if self.small:
-            return self._draws.integers(0, p)
         return np.asarray(np.frompyfunc(self.rng.randrange, 1, 1)(p))
 
     def integer(self, n: int) -> Residues:

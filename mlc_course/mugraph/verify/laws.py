@@ -43,8 +43,8 @@ class Term:
     """Residues and the bounds on their formulas; how it was made, as far as that is of use.
 
     ``parts`` have a sign each, ``factors`` a power, by their keys. A ``number`` is a constant.
-    ``log`` is the term that this one is exp of, ``exp`` the one that it is the logarithm of, and
-    ``relu`` the one that it is the positive part of.
+    ``log`` is the term that this one is exp of, ``exp`` the one that it is the logarithm of,
+    ``relu`` the one that it is the positive part of, and a ``largest`` one is free.
     """
 
     laws: Laws
@@ -55,6 +55,7 @@ class Term:
     log: Term | None = None
     exp: Term | None = None
     relu: Term | None = None
+    largest: bool = False
     parts: Sequence[tuple[int, Term]] = ()
     made_of: Mapping[bytes, tuple[Term, Fraction]] = field(default_factory=dict)
     key_cache: bytes = b""
@@ -119,6 +120,7 @@ class Laws:
         self._roots: dict[bytes, Term] = {}
         self._relus: dict[bytes, Term] = {}
         self._moved: dict[tuple[int, Any], tuple[Term, Term]] = {}
+        self.long_exponents = False  # an exponent was a sum of terms of one shape
 
     # Terms that are not taken apart.
 
@@ -172,6 +174,12 @@ class Laws:
             inner = self.add(*rest)
             made.made_of = _multiplied(inner.factors, common, 1)
         return self._rebuilt(_sound(made))
+
+    def _summed(self, parts: Sequence[tuple[int, Term]]) -> Term:
+        made = self.whole(0)
+        for sign, part in parts:
+            made = made + (part if sign > 0 else -part)
+        return made
 
     def neg(self, x: Term) -> Term:
         made = self.mul(x, self.whole(-1), 1)
@@ -284,7 +292,7 @@ class Laws:
 
     def maximum(self, x: Term, y: Term) -> Term:
         known = x.nonnegative or y.nonnegative
-        return self._each(lambda m, v, w: m.maximum(v, w), x, y, nonnegative=known)
+        return self._each(lambda m, v, w: m.maximum(v, w), x, y, nonnegative=known, largest=True)
 
     def minimum(self, x: Term, y: Term) -> Term:
         known = x.nonnegative and y.nonnegative
@@ -293,13 +301,14 @@ class Laws:
     def max(self, x: Term, axis: int) -> Term:
         if x.shape[axis] == 1:
             return x
-        return self._each(lambda m, v: m.max(v, axis), x, nonnegative=x.nonnegative)
+        known = x.nonnegative
+        return self._each(lambda m, v: m.max(v, axis), x, nonnegative=known, largest=True)
 
     # Functions.
 
     def exp(self, x: Term) -> Term:
         made: Term | None = None
-        for sign, part in x.summands:
+        for sign, part in self.exponents(x):
             if part.number != 0:
                 one = self._exp(part)
                 if made is None and sign > 0:
@@ -307,6 +316,11 @@ class Laws:
                 else:
                     made = self.mul(made or self.whole(1), one, sign)
         return made or self.whole(1)
+
+    def exponents(self, x: Term) -> Sequence[tuple[int, Term]]:
+        """Return the terms of a sum, of each of which exp is a factor of exp(x)."""
+        self.long_exponents |= any(len(parts) > 1 for parts in _alike(x))
+        return x.summands
 
     def _exp(self, x: Term) -> Term:
         if x.exp:
@@ -374,8 +388,10 @@ class Laws:
     def concatenate(self, xs: Sequence[Term], axis: int) -> Term:
         if len(xs) == 1:
             return xs[0]
-        known = all(x.nonnegative for x in xs)
-        return self._each(lambda m, *vs: m.concatenate(vs, axis), *xs, nonnegative=known)
+        known, free = all(x.nonnegative for x in xs), all(x.largest for x in xs)
+        return self._each(
+            lambda m, *vs: m.concatenate(vs, axis), *xs, nonnegative=known, largest=free
+        )
 
     def _elsewhere(
         self,
@@ -390,7 +406,7 @@ class Laws:
             return known[1]
         if x.shape == ():
             return x
-        made = self._each(move, x, nonnegative=x.nonnegative)
+        made = self._each(move, x, nonnegative=x.nonnegative, largest=x.largest)
         self._moved[id(x), what] = x, made
         if structured(x):
 
@@ -403,6 +419,17 @@ class Laws:
                 made.made_of = _multiplied(made.made_of, {term.key: (term, power)}, 1)
             made.log, made.exp = x.log and again(x.log), x.exp and again(x.exp)
         return _sound(made)
+
+
+class LongExponents(Laws):
+    """The same, but exp(a + b) stays what it is where nothing tells a from b.
+
+    A sum that a loop adds up then is the exponent that it is where it is computed at once.
+    """
+
+    def exponents(self, x: Term) -> Sequence[tuple[int, Term]]:
+        alone = [parts[0] if len(parts) == 1 else (1, self._summed(parts)) for parts in _alike(x)]
+        return [*alone, *((sign, part) for sign, part in x.summands if _stands_out(part))]
 
 
 class LawsOfMax(Laws):
@@ -493,12 +520,6 @@ class LawsOfMax(Laws):
                 return made
         return super().max(x, axis)
 
-    def _summed(self, parts: Sequence[tuple[int, Term]]) -> Term:
-        made = self.whole(0)
-        for sign, part in parts:
-            made = made + (part if sign > 0 else -part)
-        return made
-
     def function(self, name: str, x: Term) -> Term:
         """Apply sqrt, or log, as ever; but of the square of what has no known sign, by abs."""
         known = all(f.nonnegative or p % 2 == 0 for f, p in x.factors.values())
@@ -509,6 +530,21 @@ class LawsOfMax(Laws):
             size = term if term.nonnegative else 2 * self.relu(term) - term
             made = made * self._product({size.key: (size, power * HALF)})
         return made
+
+
+def _alike(x: Term) -> Sequence[Sequence[tuple[int, Term]]]:
+    """Return the summands that do not stand out, those of one shape together."""
+    found: dict[Shape, list[tuple[int, Term]]] = {}
+    for sign, part in x.summands:
+        if not _stands_out(part):
+            found.setdefault(part.shape, []).append((sign, part))
+    return list(found.values())
+
+
+def _stands_out(x: Term) -> bool:
+    """Tell whether a term is a number, a logarithm or a maximum."""
+    known = x.exp or x.number is not None
+    return bool(known) or any(term.largest for term, _ in x.factors.values())
 
 
 def _cancelled(parts: Sequence[tuple[int, Term]]) -> Sequence[tuple[int, Term]]:

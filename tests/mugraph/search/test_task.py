@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -18,6 +19,7 @@ from mlc_course.mugraph.search.residue_bank import OUT_OF_TIME
 from mlc_course.mugraph.search.task import (
     CANNOT_TELL,
     DEARER,
+    MUCH_DEARER,
     REFUTED,
     FusedGraph,
     Outcome,
@@ -168,6 +170,15 @@ def test_of_each_nest_some_are_kept_and_what_is_too_dear_is_said() -> None:
     assert [each.nest for each in outcome.found] == ["no loop"]
     assert outcome.pruned == {DEARER: 1}
     assert "loop over d" in outcome.closest
+
+
+def test_what_is_twice_as_dear_as_a_graph_of_another_task_is_not_verified() -> None:
+    one, two = replace(FREE, memory=1e-9), replace(FREE, memory=2.1e-9)
+    graphs = found(RIGHT, cost=one), found(WRONG, "loop over d", cost=two)
+    for best, names in ((math.inf, [RIGHT]), (0.9e-9, [RIGHT]), (0.4e-9, [])):
+        (outcome,) = Crew().results([confirmed(TASK, Outcome(found=list(graphs)), best)])
+        assert [each.text for each in outcome.found] == names
+        assert outcome.pruned == ({MUCH_DEARER: 1} if names else {MUCH_DEARER: 2})
 
 
 def test_without_verification_all_are_kept_that_are_wanted() -> None:

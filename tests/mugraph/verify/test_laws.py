@@ -233,6 +233,63 @@ def test_no_axis_is_lost_on_the_way(body: str) -> None:
     assert not verify(left, other, seed=1).equal
 
 
+IN_PARTS = """in_parts(Q[m=4, d=8], K[d, n=12], V[n, v=4]):
+  block grid(x=2, z=3) loop(k=2):
+    q = load(Q, imap={x: 0}, fmap={k: 1})
+    k = load(K, imap={z: 1}, fmap={k: 0})
+    v = load(V, imap={z: 0})
+    part = matmul(q, k)
+    scores = accumulate(part)
+    largest = max(scores, axis=1)
+    below = sub(scores, largest)
+    weights = exp(below)
+    product = matmul(weights, v)
+    sums = sum(weights, axis=1)
+    Products = store(product, omap={x: 0, z: 1})
+    Largest = store(largest, omap={x: 0, z: 1})
+    Sums = store(sums, omap={x: 0, z: 1})
+  block grid(x=2) loop(part=3):
+    products = load(Products, imap={x: 0}, fmap={part: 1})
+    largest = load(Largest, imap={x: 0}, fmap={part: 1})
+    sums = load(Sums, imap={x: 0}, fmap={part: 1})
+    so_far = running_max(largest)
+    less = sub(largest, so_far)
+    weight = exp(less)
+    times = mul(products, weight)
+    above = accumulate_rescaled(times, so_far)
+    times2 = mul(sums, weight)
+    total = accumulate_rescaled(times2, so_far)
+    o = div(above, total)
+    O = store(o, omap={x: 0})
+  return O"""
+AT_ONCE = parse("""at_once(Q[m=4, d=8], K[d, n=12], V[n, v=4]):
+  scores = matmul(Q, K)
+  weights = stable_softmax(scores, axis=1)
+  O = matmul(weights, V)
+  return O""")
+
+
+def test_an_exponent_that_a_loop_adds_up_is_the_one_that_is_computed_at_once() -> None:
+    for pair in ((AT_ONCE, parse(IN_PARTS)), (parse(IN_PARTS), AT_ONCE)):
+        verdict = verify(*pair, seed=1)
+        assert verdict.equal and not verdict.sizes  # at the given sizes, with a bound
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("scores = accumulate(part)", "scores = accumulate_max(part)"),
+        ("weights = exp(below)", "weights = exp(scores)"),
+        ("sums = load(Sums, imap={x: 0}, fmap={part: 1})", "sums = scale(largest, by=1)"),
+        ("less = sub(largest, so_far)", "less = sub(so_far, largest)"),
+        ("times2 = mul(sums, weight)", "times2 = mul(weight, weight)"),
+    ],
+)
+def test_nor_does_that_law_make_wrong_loops_equal(line: str, wrong: str) -> None:
+    assert line in IN_PARTS
+    assert not verify(parse(IN_PARTS.replace(line, wrong)), AT_ONCE, seed=1).equal
+
+
 def test_a_function_that_nobody_knows_is_refused() -> None:
     erf = Op("erf", ops.elementwise, lambda m, x: m.function("erf", x))
     one = parse("f(X[n=4]):\n  F = erf(X)\n  return F", [*ops.OPERATORS, erf])
