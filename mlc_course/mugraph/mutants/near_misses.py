@@ -162,17 +162,17 @@ IF_NOTHING_IS_DRAWN = (
         "z = sub(X, X); F = div(Y, z)", "F = scale(Y, by=1)",
     ),
 )  # fmt: skip
-# Equal, by laws of sqrt and max that the verifier does not know.
+# Equal, by what the verifier does not know: where x may be negative, and that exp(x) >= 1 + x.
 BEYOND = (
     _pair(
         "roots", "√x √y  and  √(x y)", EIGHT,
         "a = sqrt(X); b = sqrt(Y); F = mul(a, b)", "a = mul(X, Y); F = sqrt(a)", equal=True,
     ),
     _pair(
-        "softplus", "log(1 + exp(x))  and  relu(x) + log(1 + exp(−|x|))", EIGHT,
-        "e = exp(X); s = shift(e, by=1); F = log(s)",
-        "m = neg(X); r = relu(X); q = relu(m); a = add(r, q); n = neg(a); e = exp(n); "
-        "s = shift(e, by=1); l = log(s); F = add(r, l)", equal=True,
+        "elu", "max(x, exp(min(x, 0)) − 1)  and  relu(x) + exp(min(x, 0)) − 1", EIGHT,
+        "n = neg(X); r = relu(n); m = neg(r); e = exp(m); f = shift(e, by=-1); F = maximum(X, f)",
+        "n = neg(X); r = relu(n); m = neg(r); e = exp(m); f = shift(e, by=-1); p = relu(X); "
+        "F = add(p, f)", equal=True,
     ),
 )  # fmt: skip
 # Alike on every row of two elements: the third elementary symmetric polynomial, by power sums.

@@ -42,7 +42,8 @@ from mlc_course.mugraph.verify.false_accept_bound import Plan, needed_tests, ord
 from mlc_course.mugraph.verify.field import Field, Residues
 from mlc_course.mugraph.verify.formula_bounds import Bound, Bounds
 from mlc_course.mugraph.verify.free_maxima import FreeMaxima
-from mlc_course.mugraph.verify.laws import Laws, LawsOfMax, LongExponents
+from mlc_course.mugraph.verify.laws import Laws, LongExponents
+from mlc_course.mugraph.verify.more_laws import Cases, MoreLaws
 from mlc_course.mugraph.verify.primes import draw, draw_anywhere
 from mlc_course.mugraph.verify.small_sizes import Family, Name, Small, family
 from mlc_course.mugraph.verify.uninterpreted import MOST, Growths, Uninterpreted
@@ -56,7 +57,8 @@ TERMS = 4  # arrays for each number, when it is known how it was made
 ROUNDS = 64  # of uninterpreted functions, at most
 AT_GIVEN = 4  # tests by the laws of exp at the given sizes
 MOST_ROOTS = 6  # of primes: one prime in 2**6 has them all
-LOOKS = 3  # of float64 at graphs that are equal on small sizes
+LOOKS = 3  # of float64 at graphs that are equal on small sizes, or by no quick test
+DRAWS = 16  # of float64 at graphs that are different
 EXACT = 512  # entries of the inputs: of so few, formulas are bounded at the given sizes
 NUMBERS = 1 << 27  # that are held at once
 LONG_NUMBERS = 1 << 17  # those of more than 31 bits
@@ -313,7 +315,9 @@ class _Question:
         tests = [self.uninterpreted, self._lawful]
         if self.has_maxima and "exp" in self.growths.calls:  # as in a stable softmax, which cancels
             tests.reverse()
-        found = tests[0]() or tests[1]() or self._by_laws_of_exp()
+        found = tests[0]() or tests[1]()
+        found = found or self._different_at_a_glance() or self._by_more_laws()
+        found = found or self._by_laws_of_exp()
         if found.sizes:
             shown = counterexample(*self.pair, found.outputs, draws=LOOKS)
             if shown:
@@ -347,9 +351,12 @@ class _Question:
         found = self._in_terms(Laws)
         if found is None and self.long_exponents:
             found = self._in_terms(LongExponents)
-        if found is None and self.has_maxima:
-            found = self._in_terms(LawsOfMax)
         return found
+
+    def _by_more_laws(self) -> Verdict | None:
+        if not self.has_functions or len(self.growths.roots) > MOST_ROOTS:
+            return None
+        return self._in_terms(MoreLaws) or self._in_terms(Cases)
 
     def _in_terms(self, laws: type[Laws]) -> Verdict | None:
         for primes in range(2, MOST + 1):
@@ -459,15 +466,7 @@ class _Question:
 
         Raises ``Undecided`` where no input shows it and they may be equal by another law.
         """
-        order, (left, right), found = _matched(equal), self.pair, None
-        seed = self.rng.getrandbits(32)
-        fitting = (
-            each for each in _pairings(order) if all(self.alike[i, j] for i, j in enumerate(each))
-        )
-        for pairs in itertools.islice(fitting, MATCHINGS):  # different in every one of them
-            found = counterexample(left, right, pairs, seed=seed)
-            if found is None:
-                break
+        found = self._shown(equal, DRAWS)
         if found is None and self.laws:
             raise Undecided(
                 f"{self.names}: different as formulas; no float64 input shows it",
@@ -475,7 +474,32 @@ class _Question:
                 got=f"{', '.join(self.laws)}, of which the verifier does not know every law",
                 hint="equal by another law of theirs? Then write both graphs alike in this place",
             )
-        return Verdict(False, 0.0, AT_GIVEN, found, (), (), None, AT_GIVEN, self.given.batch)
+        return self._not_equal(found)
+
+    def _different_at_a_glance(self) -> Verdict | None:
+        """Look for a difference in float64 before slow laws are tried; None where none shows."""
+        few = math.factorial(self.outputs) <= MATCHINGS
+        found = None
+        if few and self.numbers <= NUMBERS:
+            found = self._shown(np.zeros_like(self.alike), LOOKS)
+        return self._not_equal(found) if found else None
+
+    def _shown(self, equal: Equal, draws: int) -> Counterexample | None:
+        """Return a float64 input on which outputs differ that are not known to be equal."""
+        found, seed = None, self.rng.getrandbits(32)
+        fitting = (
+            each
+            for each in _pairings(_matched(equal))
+            if all(self.alike[i, j] for i, j in enumerate(each))
+        )
+        for pairs in itertools.islice(fitting, MATCHINGS):  # different in every one of them
+            found = counterexample(*self.pair, pairs, seed=seed, draws=draws)
+            if found is None:
+                break
+        return found
+
+    def _not_equal(self, shown: Counterexample | None) -> Verdict:
+        return Verdict(False, 0.0, AT_GIVEN, shown, (), (), None, AT_GIVEN, self.given.batch)
 
     def _bounded_at_given(self) -> Verdict | None:
         """Bound the formulas at the given sizes; None where there are too many entries for that."""

@@ -36,6 +36,7 @@ from mlc_course.mugraph.verify.uninterpreted import Growth, Growths, Uninterpret
 MANY = 8  # parts or factors, of which a term forgets how it was made
 HIGH = 16  # power, above which it forgets too
 HALF = Fraction(1, 2)
+Factors = Mapping[bytes, tuple["Term", Fraction]]  # a term and its power, by the term's key
 
 
 @dataclass(eq=False)
@@ -44,7 +45,8 @@ class Term:
 
     ``parts`` have a sign each, ``factors`` a power, by their keys. A ``number`` is a constant.
     ``log`` is the term that this one is exp of, ``exp`` the one that it is the logarithm of,
-    ``relu`` the one that it is the positive part of, and a ``largest`` one is free.
+    ``relu`` the one that it is the positive part of, and a ``largest`` one is free. ``cases`` are
+    those of ``more_laws``.
     """
 
     laws: Laws
@@ -56,8 +58,9 @@ class Term:
     exp: Term | None = None
     relu: Term | None = None
     largest: bool = False
+    cases: tuple[Term, Term, Term] | None = None
     parts: Sequence[tuple[int, Term]] = ()
-    made_of: Mapping[bytes, tuple[Term, Fraction]] = field(default_factory=dict)
+    made_of: Factors = field(default_factory=dict)
     key_cache: bytes = b""
 
     @property
@@ -74,7 +77,7 @@ class Term:
         return self.key_cache
 
     @property
-    def factors(self) -> Mapping[bytes, tuple[Term, Fraction]]:
+    def factors(self) -> Factors:
         return self.made_of or {self.key: (self, Fraction(1))}
 
     @property
@@ -135,6 +138,13 @@ class Laws:
     def whole(self, n: int) -> Term:
         return self.constant(Number(Fraction(n)))
 
+    def spread(self, number: Fraction, like: Term) -> Term:
+        """Return a number in every entry of a term that has this value."""
+        made = self.constant(Number(number))
+        if like.shape:
+            made.value, made.growth = like.value, like.growth
+        return made
+
     @property
     def trials(self) -> int:
         return self.base.trials
@@ -143,7 +153,7 @@ class Laws:
         """Return what is compared of a result."""
         return x.value
 
-    def _each(self, act: Callable[..., Any], *operands: Term, **what: Any) -> Term:
+    def each(self, act: Callable[..., Any], *operands: Term, **what: Any) -> Term:
         """Do the same in the field and in the bounds; ``what`` is known of the result."""
         check_time()
         value = act(self.base, *(x.value for x in operands))
@@ -159,46 +169,45 @@ class Laws:
 
     def add(self, x: Term, y: Term) -> Term:
         """Add, with common factors taken out, and exp over a common denominator."""
-        if x.number == 0 or y.number == 0:
-            return y if x.number == 0 else x
+        for zero, other in ((x, y), (y, x)):
+            if zero.number == 0 and other.shape == joint([x, y]):
+                return other
         parts = _cancelled((*x.summands, *y.summands))
         made = Term(self, x.value + y.value, x.growth + y.growth, x.nonnegative and y.nonnegative)
         if len(parts) == 1 and parts[0][0] == 1 and parts[0][1].shape == made.shape:
             return parts[0][1]
         made.parts = parts if len(parts) <= MANY else ()
         if x.number is not None and y.number is not None:
-            return self.constant(Number(x.number + y.number))
+            return self.spread(x.number + y.number, made)
         common = _common(x, y)
         if common:
-            rest = [self._product(_multiplied(each.factors, common, -1)) for each in (x, y)]
+            rest = [self.product(self.multiplied(each.factors, common, -1)) for each in (x, y)]
             inner = self.add(*rest)
-            made.made_of = _multiplied(inner.factors, common, 1)
-        return self._rebuilt(_sound(made))
+            made.made_of = multiplied(inner.factors, common, 1)
+        return self._rebuilt(sound(made))
 
-    def _summed(self, parts: Sequence[tuple[int, Term]]) -> Term:
+    def summed(self, parts: Sequence[tuple[int, Term]]) -> Term:
         made = self.whole(0)
         for sign, part in parts:
             made = made + (part if sign > 0 else -part)
         return made
 
     def neg(self, x: Term) -> Term:
-        made = self.mul(x, self.whole(-1), 1)
-        made.parts = [(-sign, part) for sign, part in x.summands]
-        return made
+        return self.mul(x, self.whole(-1), 1)
 
     def sum(self, x: Term, axis: int) -> Term:
         """Add up along an axis, with factors that are the same along it taken out."""
-        made = self._each(lambda m, v: m.sum(v, axis), x, nonnegative=x.nonnegative)
-        out = {k: f for k, f in x.made_of.items() if _extent(f[0], axis) == 1}
+        made = self.each(lambda m, v: m.sum(v, axis), x, nonnegative=x.nonnegative)
+        out = {k: f for k, f in x.made_of.items() if extent(f[0], axis) == 1}
         if out and len(out) < len(x.made_of):
-            inner = self.sum(self._without(x, out), axis)
-            made.made_of = _multiplied({inner.key: (inner, Fraction(1))}, out, 1)
-        return self._rebuilt(_sound(made))
+            inner = self.sum(self.without(x, out), axis)
+            made.made_of = multiplied({inner.key: (inner, Fraction(1))}, out, 1)
+        return self._rebuilt(sound(made))
 
     def matmul(self, x: Term, y: Term) -> Term:
         """Multiply matrices, with factors that are the same along the inner axis taken out."""
         outs = [
-            {k: f for k, f in each.made_of.items() if _extent(f[0], axis) == 1}
+            {k: f for k, f in each.made_of.items() if extent(f[0], axis) == 1}
             for each, axis in ((x, len(x.shape) - 1), (y, len(y.shape) - 2))
         ]
         outs = [
@@ -207,21 +216,25 @@ class Laws:
         ]
         made = Term(self, x.value @ y.value, x.growth @ y.growth, x.nonnegative and y.nonnegative)
         if outs[0] or outs[1]:
-            a, b = (self._without(each, out) for each, out in zip((x, y), outs, strict=True))
+            a, b = (self.without(each, out) for each, out in zip((x, y), outs, strict=True))
             inner = Term(self, a.value @ b.value, a.growth @ b.growth)
             inner.nonnegative = a.nonnegative and b.nonnegative
-            made.made_of = _multiplied({inner.key: (inner, Fraction(1))}, outs[0], 1)
-            made.made_of = _multiplied(made.made_of, outs[1], 1)
-        return self._rebuilt(_sound(made))
+            made.made_of = multiplied({inner.key: (inner, Fraction(1))}, outs[0], 1)
+            made.made_of = multiplied(made.made_of, outs[1], 1)
+        return self._rebuilt(sound(made))
 
     # Products.
 
     def mul(self, x: Term, y: Term, power: int) -> Term:
         """Return x y, or x / y for a power of -1."""
-        factors = _multiplied(x.factors, y.factors, power)
-        if _has_roots(x.made_of) and _has_roots(y.made_of):
-            made = self._product(factors)
-            if made.shape == _joint([x, y]):
+        if power == 1 and x.number is not None and y.number is None:
+            x, y = y, x
+        if y.number == 1 and x.shape == joint([x, y]):
+            return x
+        factors = self.multiplied(x.factors, y.factors, power)
+        if has_roots(x.made_of) and has_roots(y.made_of):
+            made = self.product(factors)
+            if made.shape == joint([x, y]):
                 return made
         nonnegative = all(f.nonnegative or p % 2 == 0 for f, p in factors.values())
         if power == 1:
@@ -230,28 +243,45 @@ class Laws:
             made = Term(self, x.value / y.value, x.growth / y.growth, nonnegative)
         if x.number is not None and y.number is not None and (power == 1 or y.number):
             made.number = x.number * y.number if power == 1 else x.number / y.number
-        if y.number is not None and x.parts:
-            made.parts = [(sign, self.mul(part, y, power)) for sign, part in x.parts]
+        if x.number == 0 or (y.number == 0 and power == 1):
+            return self.spread(Fraction(0), made)
+        if y.number is not None and (x.parts or y.number == -1):
+            made.parts = self._times(x.summands, y, power)
         if len(factors) <= MANY and all(abs(times) <= HIGH for _, times in factors.values()):
             made.made_of = factors
-        return self._rebuilt(_sound(made))
+        return self._rebuilt(sound(made))
 
-    def _without(self, x: Term, factors: Mapping[bytes, tuple[Term, Fraction]]) -> Term:
+    def _times(
+        self, parts: Sequence[tuple[int, Term]], y: Term, power: int
+    ) -> Sequence[tuple[int, Term]]:
+        """Multiply each part of a sum by a number, or divide it; a sign stays outside."""
+        assert y.number is not None
+        sign = 1 if y.number >= 0 else -1
+        if abs(y.number) == 1 and not y.shape:
+            return [(sign * each, part) for each, part in parts]
+        size = y if sign > 0 else self.mul(y, self.whole(-1), 1)
+        return [(sign * each, self.mul(part, size, power)) for each, part in parts]
+
+    def multiplied(self, x: Factors, y: Factors, power: int) -> Factors:
+        """Return the factors of x y, or of x / y for a power of -1."""
+        return multiplied(x, y, power)
+
+    def without(self, x: Term, factors: Factors) -> Term:
         """Return the product of the other factors."""
         if not factors:
             return x
         rest = {k: f for k, f in x.made_of.items() if k not in factors}
-        return self._product(rest)
+        return self.product(rest)
 
     def _rebuilt(self, x: Term) -> Term:
         """Compute a product anew if roots are among its factors, of which two may be one factor."""
-        if not _has_roots(x.made_of):
+        if not has_roots(x.made_of):
             return x
-        made = self._product(x.made_of)
+        made = self.product(x.made_of)
         x.value, x.growth, x.nonnegative = made.value, made.growth, made.nonnegative
         return x
 
-    def _product(self, factors: Mapping[bytes, tuple[Term, Fraction]]) -> Term:
+    def product(self, factors: Factors) -> Term:
         if len(factors) == 1:
             ((term, power),) = factors.values()
             if power == 1:
@@ -280,11 +310,11 @@ class Laws:
         if x.log:
             return self.exp(x.log * self.constant(Number(HALF)))
         if x.key not in self._roots:
-            if x.number is not None and x.number > 0:
+            if x.number is not None and x.number > 0 and not x.shape:
                 above, below = root(x.number.numerator), root(x.number.denominator)
                 made = self.constant(above) / self.constant(below)
             else:
-                made = self._each(lambda m, v: m.function("sqrt", v), x, nonnegative=True)
+                made = self.each(lambda m, v: m.function("sqrt", v), x, nonnegative=True)
             self._roots[x.key] = made
         return self._roots[x.key]
 
@@ -292,24 +322,24 @@ class Laws:
 
     def maximum(self, x: Term, y: Term) -> Term:
         known = x.nonnegative or y.nonnegative
-        return self._each(lambda m, v, w: m.maximum(v, w), x, y, nonnegative=known, largest=True)
+        return self.each(lambda m, v, w: m.maximum(v, w), x, y, nonnegative=known, largest=True)
 
     def minimum(self, x: Term, y: Term) -> Term:
         known = x.nonnegative and y.nonnegative
-        return self._each(lambda m, v, w: m.minimum(v, w), x, y, nonnegative=known)
+        return self.each(lambda m, v, w: m.minimum(v, w), x, y, nonnegative=known)
 
     def max(self, x: Term, axis: int) -> Term:
         if x.shape[axis] == 1:
             return x
         known = x.nonnegative
-        return self._each(lambda m, v: m.max(v, axis), x, nonnegative=known, largest=True)
+        return self.each(lambda m, v: m.max(v, axis), x, nonnegative=known, largest=True)
 
     # Functions.
 
     def exp(self, x: Term) -> Term:
         made: Term | None = None
         for sign, part in self.exponents(x):
-            if part.number != 0:
+            if part.number != 0 or part.shape:
                 one = self._exp(part)
                 if made is None and sign > 0:
                     made = one
@@ -331,24 +361,24 @@ class Laws:
             whole = Fraction(math.prod(times))
             if whole.denominator == 1 and abs(whole) <= HIGH:  # exp(n log(a)) = a ** n
                 power = {others[0].exp.key: (others[0].exp, Fraction(whole))}
-                return self._product(power)
+                return self.product(power)
         if x.key not in self._exps:
-            self._exps[x.key] = self._each(lambda m, v: m.exp(v), x, nonnegative=True, log=x)
+            self._exps[x.key] = self.each(lambda m, v: m.exp(v), x, nonnegative=True, log=x)
         return self._exps[x.key]
 
     def function(self, name: str, x: Term) -> Term:
         """Apply sqrt or log to each factor if none is negative, else to the whole."""
         if name not in ("sqrt", "log"):
-            return self._each(lambda m, v: m.function(name, v), x)
+            return self.each(lambda m, v: m.function(name, v), x)
         factors = x.factors
         signed = not all(term.nonnegative for term, _ in factors.values())
-        if signed or (name == "sqrt" and _has_roots(factors)):
+        if signed or (name == "sqrt" and has_roots(factors)):
             factors = {x.key: (x, Fraction(1))}
         if name == "sqrt":
-            return self._product({k: (term, power * HALF) for k, (term, power) in factors.items()})
+            return self.product({k: (term, power * HALF) for k, (term, power) in factors.items()})
         made: Term | None = None
         for term, power in factors.values():
-            if term.number == 1:
+            if term.number == 1 and not term.shape:
                 continue
             one = self._log(name, term)
             if abs(power) != 1:
@@ -360,7 +390,7 @@ class Laws:
     def _log(self, name: str, x: Term) -> Term:
         if x.log:
             return x.log
-        return self._each(lambda m, v: m.function(name, v), x, exp=x)
+        return self.each(lambda m, v: m.function(name, v), x, exp=x)
 
     # The same entries elsewhere.
 
@@ -389,7 +419,7 @@ class Laws:
         if len(xs) == 1:
             return xs[0]
         known, free = all(x.nonnegative for x in xs), all(x.largest for x in xs)
-        return self._each(
+        return self.each(
             lambda m, *vs: m.concatenate(vs, axis), *xs, nonnegative=known, largest=free
         )
 
@@ -406,7 +436,7 @@ class Laws:
             return known[1]
         if x.shape == ():
             return x
-        made = self._each(move, x, nonnegative=x.nonnegative, largest=x.largest)
+        made = self.each(move, x, nonnegative=x.nonnegative, largest=x.largest)
         self._moved[id(x), what] = x, made
         if structured(x):
 
@@ -416,9 +446,12 @@ class Laws:
             made.parts = [(sign, again(part)) for sign, part in x.parts]
             moved = [(again(term), power) for term, power in x.made_of.values()]
             for term, power in moved:  # two that differ elsewhere may be one here
-                made.made_of = _multiplied(made.made_of, {term.key: (term, power)}, 1)
+                made.made_of = multiplied(made.made_of, {term.key: (term, power)}, 1)
             made.log, made.exp = x.log and again(x.log), x.exp and again(x.exp)
-        return _sound(made)
+            if x.cases:
+                one, above, below = map(again, x.cases)
+                made.cases = one, above, below
+        return sound(made)
 
 
 class LongExponents(Laws):
@@ -428,108 +461,8 @@ class LongExponents(Laws):
     """
 
     def exponents(self, x: Term) -> Sequence[tuple[int, Term]]:
-        alone = [parts[0] if len(parts) == 1 else (1, self._summed(parts)) for parts in _alike(x)]
+        alone = [parts[0] if len(parts) == 1 else (1, self.summed(parts)) for parts in _alike(x)]
         return [*alone, *((sign, part) for sign, part in x.summands if _stands_out(part))]
-
-
-class LawsOfMax(Laws):
-    """The arithmetic of terms in which max(x, y) is y + relu(x - y).
-
-    Of relu(x) = max(x, 0) it is known that relu(-x) = relu(x) - x, that relu(a x) = a relu(x) for
-    an a that is not negative, and that relu(relu(x) - c) = relu(x - c) for a number c from 0 up.
-    The largest of a row has what is the same along the row taken out, and is free besides.
-    """
-
-    def __init__(self, base: Uninterpreted, growths: Growths) -> None:
-        super().__init__(base, growths)
-        self._relus: dict[bytes, Term] = {}
-
-    def maximum(self, x: Term, y: Term) -> Term:
-        if x.log and y.log:
-            return self.exp(self.maximum(x.log, y.log))
-        made = y + self.relu(x - y)
-        made.nonnegative |= x.nonnegative or y.nonnegative
-        return made
-
-    def minimum(self, x: Term, y: Term) -> Term:
-        made = x - self.relu(x - y)
-        made.nonnegative |= x.nonnegative and y.nonnegative
-        return made
-
-    def relu(self, x: Term) -> Term:
-        """Return the larger of x and 0."""
-        for sign in (1, -1):  # max(max(w, 0), c) = max(w, c) for c >= 0
-            inner, offset = _of_relu(x, sign)
-            if inner is not None and offset <= 0:
-                least = self.relu(inner + self.constant(Number(offset)))
-                return least if sign > 0 else least + x
-        out, rest = dict[bytes, tuple[Term, Fraction]](), dict[bytes, tuple[Term, Fraction]]()
-        sign = 1
-        for key, (term, power) in x.factors.items():
-            if term.number is not None and term.number < 0 and power.denominator == 1:
-                sign *= -1 if power % 2 else 1
-                size = self.constant(Number(-term.number))
-                out = _multiplied(out, {size.key: (size, power)}, 1)
-            elif term.nonnegative or power % 2 == 0:
-                out = _multiplied(out, {key: (term, power)}, 1)
-            else:
-                rest[key] = term, power
-        outside = self._product(out)
-        if rest and not out:
-            return self._of_either_sign(self._product(rest) if x.made_of else x, sign)
-        if not rest:
-            nothing = Term(self, x.value - x.value, x.growth - x.growth, True)
-            return outside if sign > 0 else nothing
-        inside = self._product(rest) if x.made_of else x
-        return outside * self._of_either_sign(inside, sign)
-
-    def _of_either_sign(self, x: Term, sign: int) -> Term:
-        """Return relu(x), or relu(-x), by the function of one of the two."""
-        given = x if sign > 0 else -x
-        if given.key in self._relus:
-            return self._relus[given.key]
-        other = -given
-        if other.key < given.key:
-            made = given + self._of_either_sign(other, 1)
-        else:
-            made = self._each(lambda m, v: m.function("max", v), given)
-        value, growth = made.value, made.growth
-        self._relus[given.key] = Term(self, value, growth, True, relu=given)
-        return self._relus[given.key]
-
-    def max(self, x: Term, axis: int) -> Term:
-        """Return the largest along an axis, with what is the same along it taken out."""
-        if x.shape[axis] == 1:
-            return x
-        if x.log:
-            return self.exp(self.max(x.log, axis))
-        beside = [(sign, part) for sign, part in x.parts if _extent(part, axis) == 1]
-        if beside and len(beside) < len(x.parts):
-            inside = [(sign, part) for sign, part in x.parts if _extent(part, axis) > 1]
-            made = self._summed([(1, self.max(self._summed(inside), axis)), *beside])
-            if made.shape == (*x.shape[:axis], 1, *x.shape[axis + 1 :]):
-                return made
-        out = {
-            k: f
-            for k, f in x.made_of.items()
-            if _extent(f[0], axis) == 1 and (f[0].nonnegative or f[1] % 2 == 0)
-        }
-        if out and len(out) < len(x.made_of):
-            made = self.max(self._without(x, out), axis) * self._product(out)
-            if made.shape == (*x.shape[:axis], 1, *x.shape[axis + 1 :]):
-                return made
-        return super().max(x, axis)
-
-    def function(self, name: str, x: Term) -> Term:
-        """Apply sqrt, or log, as ever; but of the square of what has no known sign, by abs."""
-        known = all(f.nonnegative or p % 2 == 0 for f, p in x.factors.values())
-        if name != "sqrt" or not known or _has_roots(x.factors):
-            return super().function(name, x)
-        made = self.whole(1)
-        for term, power in x.factors.values():
-            size = term if term.nonnegative else 2 * self.relu(term) - term
-            made = made * self._product({size.key: (size, power * HALF)})
-        return made
 
 
 def _alike(x: Term) -> Sequence[Sequence[tuple[int, Term]]]:
@@ -576,19 +509,6 @@ def _common(x: Term, y: Term) -> dict[bytes, tuple[Term, Fraction]]:
     return {} if found.keys() == ours.keys() == theirs.keys() and not x.number else found
 
 
-def _of_relu(x: Term, times: int) -> tuple[Term | None, Fraction]:
-    """Return w and c if ``times`` a term is relu(w) + c."""
-    offset, inner = Fraction(0), None
-    for sign, part in x.parts:
-        if part.number is not None:
-            offset += times * sign * part.number
-        elif inner is None and times * sign > 0 and part.relu:
-            inner = part.relu
-        else:
-            return None, Fraction(0)
-    return inner, offset
-
-
 def _always(x: Term) -> bool:
     return True
 
@@ -596,34 +516,35 @@ def _always(x: Term) -> bool:
 def _of_one_shape(x: Term) -> bool:
     """Tell whether a term is made of terms of its own shape."""
     near = (*(part for _, part in x.parts), *(term for term, _ in x.made_of.values()))
+    near += x.cases or ()
     return all(each.shape in ((), x.shape) for each in (*near, x.log or x, x.exp or x))
 
 
-def _joint(terms: Iterable[Term]) -> Shape:
+def joint(terms: Iterable[Term]) -> Shape:
     """Return the shape of terms that are added or multiplied."""
     return np.broadcast_shapes(*(term.shape for term in terms))
 
 
-def _sound(x: Term) -> Term:
+def sound(x: Term) -> Term:
     """Forget how a term was made where that has lost an axis: (a + b) - a has the shape of a."""
-    if x.parts and _joint(part for _, part in x.parts) != x.shape:
+    if x.parts and joint(part for _, part in x.parts) != x.shape:
         x.parts = ()
-    if x.made_of and _joint(term for term, _ in x.made_of.values()) != x.shape:
+    if x.made_of and joint(term for term, _ in x.made_of.values()) != x.shape:
         x.made_of = {}
     return x
 
 
-def _has_roots(factors: Mapping[bytes, tuple[Term, Fraction]]) -> bool:
+def has_roots(factors: Factors) -> bool:
+    """Tell whether there are square roots among factors."""
     return any(power.denominator != 1 for _, power in factors.values())
 
 
-def _extent(x: Term, axis: int) -> int:
+def extent(x: Term, axis: int) -> int:
+    """Return the extent of an axis; a scalar has 1 along each."""
     return x.shape[axis] if x.shape else 1
 
 
-def _multiplied(
-    x: Mapping[bytes, tuple[Term, Fraction]], y: Mapping[bytes, tuple[Term, Fraction]], power: int
-) -> dict[bytes, tuple[Term, Fraction]]:
+def multiplied(x: Factors, y: Factors, power: int) -> dict[bytes, tuple[Term, Fraction]]:
     """Add up the powers of two products; x / y for a power of -1."""
     made = dict(x)
     for key, (term, times) in y.items():

@@ -295,30 +295,28 @@ def test_zero_everywhere_below_the_line_is_undecided() -> None:
         verify(left, left, seed=1)
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ("a = square(X); b = square(Y); c = sqrt(a); d = sqrt(b); F = mul(c, d)",
-         "m = mul(X, Y); s = square(m); F = sqrt(s)"),
-        ("n = neg(X); r = relu(n); m = neg(r); e = exp(m); f = shift(e, by=-1); F = maximum(X, f)",
-         "n = neg(X); r = relu(n); m = neg(r); e = exp(m); f = shift(e, by=-1); p = relu(X); "
-         "F = add(p, f)"),
-    ],
-)  # fmt: skip
-def test_equal_by_a_law_that_it_does_not_know_is_undecided(left: str, right: str) -> None:
+# exp(x) - 1 is never less than x: an inequality that the verifier does not know.
+ELU = "n = neg(X); r = relu(n); m = neg(r); e = exp(m); f = shift(e, by=-1); "
+
+
+def test_equal_by_a_law_that_it_does_not_know_is_undecided() -> None:
     """Never different: there is no input to show."""
-    assert not differ(graph(left), graph(right))
+    left, right = graph(ELU + "F = maximum(X, f)"), graph(ELU + "p = relu(X); F = add(p, f)")
+    assert not differ(left, right)
     with pytest.raises(Undecided, match="different as formulas"):
-        verify(graph(left), graph(right), seed=1)
+        verify(left, right, seed=1)
 
 
 def test_rounding_is_no_counterexample() -> None:
     """exp(x*x) swallows the digits of what is added to it, in one of the two only."""
-    root = "a = square(X); b = square(Y); c = sqrt(a); d = sqrt(b); m = mul(c, d)"
-    swallowed = graph(root + "; q = square(X); e = exp(q); p = add(e, m); F = sub(p, e)")
+    swallow = "q = square(X); g = exp(q); s = add(g, {}); F = sub(s, g)"
+    absolute = "a = square(X); b = square(Y); c = sqrt(a); d = sqrt(b); m = mul(c, d); "
     plain = graph("m = mul(X, Y); s = square(m); F = sqrt(s)")
+    assert verify(graph(absolute + swallow.format("m")), plain, seed=1).equal
+    left = graph(ELU + "t = maximum(X, f); " + swallow.format("t"))
+    right = graph(ELU + "p = relu(X); F = add(p, f)")
     with pytest.raises(Undecided):
-        verify(swallowed, plain, seed=1)
+        verify(left, right, seed=1)
 
 
 def test_many_maxima_are_no_trouble() -> None:
@@ -330,13 +328,11 @@ def test_many_maxima_are_no_trouble() -> None:
     assert verify(left, left, seed=1).equal
     twice = graph(f"{clamps}; s0 = maximum(c0, c0); {sums}", inputs, "s8")
     assert verify(left, twice, seed=1).equal
-    mapped = "n{0} = neg({1}); r{0} = relu({1}); q{0} = relu(n{0}); a{0} = add(r{0}, q{0}); "
-    mapped += "m{0} = neg(a{0}); e{0} = exp(m{0}); p{0} = shift(e{0}, by=1); l{0} = log(p{0}); "
-    mapped += "c{0} = add(r{0}, l{0})"  # softplus, by a law that is not known
-    stable = "; ".join(mapped.format(i, name) for i, name in enumerate(eight))
-    plain = "; ".join(
-        f"e{i} = exp({name}); p{i} = shift(e{i}, by=1); c{i} = log(p{i})"
-        for i, name in enumerate(eight)
+    mapped = "n{0} = neg({1}); r{0} = relu(n{0}); m{0} = neg(r{0}); e{0} = exp(m{0}); "
+    mapped += "f{0} = shift(e{0}, by=-1); "  # as in ELU, by a law that is not known
+    stable, plain = (
+        "; ".join(f"{mapped.format(i, name)}{last.format(i, name)}" for i, name in enumerate(eight))
+        for last in ("c{0} = maximum({1}, f{0})", "p{0} = relu({1}); c{0} = add(p{0}, f{0})")
     )
     scaled = "s0 = scale(c0, by=1)"
     with pytest.raises(Undecided):

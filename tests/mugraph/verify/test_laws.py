@@ -100,6 +100,51 @@ EQUAL = {
         "z = sub(X, X); d = add(z, C); t = sum(d, axis=1); F = exp(t)",
     ),
     "the size of a number": ("q = square(X); F = sqrt(q)", "n = neg(X); F = maximum(X, n)"),
+    "absolute values": (
+        "a = square(X); b = square(Y); c = sqrt(a); d = sqrt(b); F = mul(c, d)",
+        "m = mul(X, Y); s = square(m); F = sqrt(s)",
+    ),
+    "softplus, stable": (
+        "e = exp(X); o = shift(e, by=1); F = log(o)",
+        "n = neg(X); r = relu(X); a = maximum(X, n); m = neg(a); e = exp(m); o = shift(e, by=1); "
+        "l = log(o); F = add(r, l)",
+    ),
+    "the sum of softplus along a row": (
+        "e = exp(X); o = shift(e, by=1); l = log(o); s = sum(l, axis=1); F = add(s, C)",
+        "n = neg(X); r = relu(X); a = maximum(X, n); m = neg(a); e = exp(m); o = shift(e, by=1); "
+        "l = log(o); p = add(r, l); s = sum(p, axis=1); F = add(s, C)",
+    ),
+    "the square of a positive part": ("r = relu(X); F = square(r)", "r = relu(X); F = mul(r, X)"),
+    "exp of a positive part": (
+        "r = relu(X); n = neg(X); q = relu(n); a = exp(r); b = exp(q); p = add(a, b); "
+        "F = shift(p, by=-1)",
+        "n = neg(X); a = maximum(X, n); F = exp(a)",
+    ),
+    "signs of two": (
+        "r = relu(X); s = relu(Y); p = mul(r, s); F = square(p)",
+        "r = relu(X); s = relu(Y); p = mul(X, Y); q = mul(r, s); F = mul(p, q)",
+    ),
+    "a number in a sum": (
+        "a = shift(X, by=3); c = clamp(a, low=0, high=6); F = scale(c, by=1/6)",
+        "a = scale(X, by=1/6); h = shift(a, by=0.5); F = clamp(h, low=0, high=1)",
+    ),
+    "a multiple of what is centred": (
+        "m = mean(X, axis=1); c = sub(X, m); q = square(c); v = mean(q, axis=1); r = sqrt(v); "
+        "F = div(c, r)",
+        "t = sum(X, axis=1); x = scale(X, by=6); c = sub(x, t); q = square(c); "
+        "v = mean(q, axis=1); r = sqrt(v); F = div(c, r)",
+    ),
+    "like terms in an exponent": (
+        "t = scale(X, by=3); a = sub(t, Y); b = scale(X, by=2); c = sub(a, b); F = exp(c)",
+        "a = exp(X); b = exp(Y); F = div(a, b)",
+    ),
+    "the norm of what has norm 1": (
+        "a = rms_norm(X, axis=1); F = rms_norm(a, axis=1)", "F = rms_norm(X, axis=1)",
+    ),
+    "nothing, plus a number": (
+        "n = scale(X, by=0); h = shift(n, by=-1); F = maximum(X, h)",
+        "a = shift(X, by=1); r = relu(a); F = shift(r, by=-1)",
+    ),
 }  # fmt: skip
 
 
@@ -200,6 +245,48 @@ ONLY_LOOKS_EQUAL = {
     "the largest with a part that is not the same": (
         "a = add(X, Y); F = max(a, axis=1)",
         "m = max(X, axis=1); n = max(Y, axis=1); F = add(m, n)",
+    ),
+    "a positive part of a sum": (
+        "r = relu(X); s = sum(r, axis=1); F = add(s, C)",
+        "s = sum(X, axis=1); r = relu(s); F = add(r, C)",
+    ),
+    "softplus of twice": (
+        "e = exp(X); o = shift(e, by=1); F = log(o)",
+        "n = neg(X); r = relu(X); a = maximum(X, n); b = scale(a, by=-2); e = exp(b); "
+        "o = shift(e, by=1); l = log(o); F = add(r, l)",
+    ),
+    "the positive part of the other": (
+        "e = exp(X); o = shift(e, by=1); F = log(o)",
+        "n = neg(X); r = relu(n); a = maximum(X, n); m = neg(a); e = exp(m); "
+        "o = shift(e, by=1); l = log(o); F = add(r, l)",
+    ),
+    "signs of X and of Y": (
+        "r = relu(X); p = mul(r, Y); F = square(p)",
+        "r = relu(Y); p = mul(r, X); F = square(p)",
+    ),
+    "a positive part, twice": (
+        "r = relu(X); F = square(r)",
+        "r = relu(X); t = scale(r, by=2); F = mul(t, X)",
+    ),
+    "a number in a sum, once": (
+        "a = shift(X, by=3); r = relu(a); F = scale(r, by=1/6)",
+        "a = scale(X, by=1/6); h = shift(a, by=3); F = relu(h)",
+    ),
+    "a negative number in a sum": (
+        "a = shift(X, by=3); r = relu(a); F = scale(r, by=-1/6)",
+        "a = scale(X, by=-1/6); h = shift(a, by=-0.5); F = relu(h)",
+    ),
+    "a cut at another place": (
+        "a = clamp(X, low=0, high=6); r = shift(a, by=-5); F = relu(r)",
+        "a = shift(X, by=-5); F = relu(a)",
+    ),
+    "nothing, with a shape": (
+        "n = scale(X, by=0); s = sum(n, axis=1); e = exp(s); F = add(e, C)",
+        "n = scale(X, by=0); e = exp(n); s = sum(e, axis=1); F = add(s, C)",
+    ),
+    "one, with a shape": (
+        "a = rms_norm(X, axis=1); q = square(a); v = sum(q, axis=1); r = sqrt(v); F = add(r, C)",
+        "a = rms_norm(X, axis=1); q = square(a); v = mean(q, axis=1); r = sqrt(v); F = add(r, C)",
     ),
 }
 
