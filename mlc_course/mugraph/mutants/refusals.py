@@ -1,4 +1,4 @@
-"""Verdicts on mutants, compared with whether float64 shows a difference."""
+"""Verdicts on mutants, compared with whether their numbers show a difference."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import numpy as np
 
 from mlc_course.errors import Undecided
 from mlc_course.mugraph.ir import Array, KernelGraph, run
+from mlc_course.mugraph.mutants.digits import differ_in_digits
 from mlc_course.mugraph.mutants.mutations import Mutant, mutants
 from mlc_course.mugraph.verify import core, family, verify
 
 REFUSED, ACCEPTED, UNDECIDED = "refused", "accepted", "undecided"
 TOLERANCE = 1e-7  # relative to the largest entry; float64 errs by 1e-13 or so on these sizes
+KINDS = ((1, False), (1, True), (0.2, False), (1, False), (4, False))  # scale; all positive?
+EXACT = 2  # of these, in 60 digits
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Base:
 
 @dataclass(frozen=True)
 class Judged:
-    """A mutant, what the verifier said of it, and whether some float64 input shows a difference."""
+    """A mutant, what the verifier said of it, and whether some input shows a difference."""
 
     mutant: Mutant
     base: Base
@@ -43,7 +46,7 @@ class Judged:
 
     def __str__(self) -> str:
         differs = "differs" if self.differs else "does not differ"
-        return f"{self.said}, {differs} in float64: {self.mutant}\n{self.mutant.graph}"
+        return f"{self.said}, {differs} in numbers: {self.mutant}\n{self.mutant.graph}"
 
 
 def base(graph: KernelGraph, program: KernelGraph) -> Base:
@@ -79,45 +82,78 @@ def drawn(bases: Sequence[Base], count: int, rng: random.Random) -> Iterator[tup
 
 
 def judged(mutant: Mutant, base: Base, seed: int = 0, error: float = 1e-9) -> Judged:
-    """Judge a mutant by ``verify`` and by float64, with outputs matched as ``verify`` does."""
+    """Judge a mutant by ``verify`` and by its numbers, with outputs matched as ``verify`` does.
+
+    The numbers are in float64; in 60 digits, where these show no difference or where they
+    contradict the verdict. Of a graph that is refused, they are also those of the counter-example.
+    """
+    pair = mutant.graph, base.program
     try:
-        verdict = verify(mutant.graph, base.program, error=error, seed=seed)
+        verdict = verify(*pair, error=error, seed=seed)
     except Undecided:
-        return Judged(mutant, base, UNDECIDED, differ(mutant.graph, base.program))
-    said = ACCEPTED if verdict.equal else REFUSED
-    order = verdict.outputs if verdict.equal else None
-    return Judged(mutant, base, said, differ(mutant.graph, base.program, order))
+        said, order, shown = UNDECIDED, None, None
+    else:
+        said = ACCEPTED if verdict.equal else REFUSED
+        order = verdict.outputs if verdict.equal else None
+        shown = verdict.counterexample
+    differs = differ(*pair, order)
+    if not differs or said == ACCEPTED:
+        differs = differ(*pair, order, exactly=True)
+    if not differs and shown:
+        orders = _orders(*pair, order)
+        differs = differ_in_digits(*pair, shown.spread(mutant.graph), orders)
+    return Judged(mutant, base, said, differs)
 
 
 def differ(
-    left: KernelGraph, right: KernelGraph, order: Sequence[int] | None = None, seed: int = 0
+    left: KernelGraph,
+    right: KernelGraph,
+    order: Sequence[int] | None = None,
+    seed: int = 0,
+    *,
+    exactly: bool = False,
 ) -> bool:
     """Tell whether some entry differs on some random input, where both are finite.
 
     ``order`` says which output of ``right`` each of ``left`` is compared with; without it, the
-    outputs are alike if they are in some order.
+    outputs are alike if they are in some order. ``exactly``: on fewer inputs, in 60 digits.
     """
     if sorted(left.output_shapes) != sorted(right.output_shapes):
         return True
     rng = np.random.default_rng(seed)
-    places = range(len(left.outputs))
-    orders = [tuple(order)] if order is not None else list(itertools.permutations(places))
-    for scale, positive in ((1, False), (1, True), (0.2, False), (1, False), (4, False)):
+    orders = _orders(left, right, order)
+    for scale, positive in KINDS[:EXACT] if exactly else KINDS:
         inputs = {
             name: scale * (np.abs(x) + 0.2 if positive else x)
             for name, x in zip(
                 left.input_shapes, map(rng.standard_normal, left.shapes), strict=False
             )
         }
+        if exactly:
+            if differ_in_digits(left, right, inputs, orders):
+                return True
+            continue
         ours, theirs = run(left, inputs), run(right, inputs)
         orders = [
-            each
-            for each in orders
-            if all(_alike(ours[i], theirs[j]) for i, j in zip(places, each, strict=True))
+            each for each in orders if all(_alike(ours[i], theirs[j]) for i, j in enumerate(each))
         ]
         if not orders:
             return True
     return False
+
+
+def _orders(
+    left: KernelGraph, right: KernelGraph, order: Sequence[int] | None
+) -> Sequence[Sequence[int]]:
+    """Return this order of outputs, or all in which their shapes fit."""
+    if order is not None:
+        return [tuple(order)]
+    shapes = left.output_shapes, right.output_shapes
+    return [
+        each
+        for each in itertools.permutations(range(len(left.outputs)))
+        if all(shapes[0][i] == shapes[1][j] for i, j in enumerate(each))
+    ]
 
 
 def _alike(a: Array, b: Array) -> bool:
