@@ -117,10 +117,9 @@ class Bank:
 
     def apply(self, use: Use, operands: Sequence[Kept]) -> Kept | None:
         """Try one operator; return what it makes, or None where that is refused."""
-        key = use.op.name, use.attributes, tuple(self._kinds[each.number] for each in operands)
-        reason = self._no_expressions.get(key, "")
-        if not reason and self._roles_refuse(use.op, operands):
-            reason = NO_PART
+        key = use.op.name, use.attributes, *[self._kinds[each.number] for each in operands]
+        refused = self._roles_refuse(use.op, operands)
+        reason = NO_PART if refused else self._no_expressions.get(key, "")
         if reason and self.watch is None:  # most candidates end here
             self._count(reason)
             return None

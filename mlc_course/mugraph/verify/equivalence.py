@@ -53,7 +53,6 @@ AT_A_TIME = 1024
 MATCHINGS = 24  # of outputs that are not equal, of which each has to show a difference
 REDRAWS = 40  # batches without one test in which nothing is divided by zero
 FEW_ROUNDS = 8  # of functions that obey laws
-TERMS = 4  # arrays for each number, when it is known how it was made
 ROUNDS = 64  # of uninterpreted functions, at most
 AT_GIVEN = 4  # tests by the laws of exp at the given sizes
 MOST_ROOTS = 6  # of primes: one prime in 2**6 has them all
@@ -360,7 +359,7 @@ class _Question:
 
     def _in_terms(self, laws: type[Laws]) -> Verdict | None:
         for primes in range(2, MOST + 1):
-            if TERMS * primes * self.numbers > NUMBERS:
+            if laws.arrays * primes * self.numbers > NUMBERS:
                 return None
             equal, miss, made, rounds = self.alike.copy(), 1.0, 0, 1
             while made < rounds:

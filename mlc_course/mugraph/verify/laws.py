@@ -117,6 +117,8 @@ class Term:
 class Laws:
     """The arithmetic of terms, over one round of ``field`` and the bounds of ``growths``."""
 
+    arrays = 4  # that are held for each number of a graph
+
     def __init__(self, base: Uninterpreted, growths: Growths) -> None:
         self.base, self.growths = base, growths
         self._exps: dict[bytes, Term] = {}

@@ -220,8 +220,10 @@ class MoreLaws(Laws):
 class Cases(MoreLaws):
     """The same, and both cases of a sign, entry by entry.
 
-    ``_cases`` of a term are u, and the term where u is not negative and where it is.
+    ``cases`` of a term are u, and the term where u is not negative and where it is.
     """
+
+    arrays = 8
 
     def __init__(self, base: Uninterpreted, growths: Growths) -> None:
         super().__init__(base, growths)
