@@ -182,7 +182,7 @@ def mutants() -> str:
     return (
         f"of {refused + accepted + undecided:,} mutants of these graphs it refused {refused:,}, "
         f"accepted {accepted:,} and left {undecided:,} undecided, and of those that it accepted "
-        f"{len(counted['wrongly accepted'])} differ, in float64 or in 60 digits"
+        f"{len(counted['wrongly accepted'])} differ"
     )
 
 

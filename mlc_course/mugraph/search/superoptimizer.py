@@ -242,13 +242,12 @@ class _Search:
         task = replace(self.base, most=self.price)
         tasks = [replace(task, loops=loops) for loops in self.problem.banks() if whole]
         self.crew.later([self._job(each, tasks[:n]) for n, each in enumerate(tasks)])
-        lengths = LENGTHS[:1] if whole else LENGTHS  # long ones last, if the whole is no better
+        lengths = LENGTHS[:1] if whole else LENGTHS  # of a short program, long ones after the whole
         for longest in sorted({min(each, self.end - whole) for each in lengths} - {0, 1}):
             yield from self._by_segments(longest)
         if whole:
             yield from self._try((self.program.name, each) for each in tasks)
-            if self.planned or not self.found:
-                yield from self._by_segments(self.end - 1)
+            yield from self._by_segments(self.end - 1)
         elif self.end > LONGEST:
             self.cut[f"{self.end} operators: searched in segments of at most {LONGEST}"] = None
         yield from self._in_parts()

@@ -7,6 +7,7 @@ and ``false_accept_bound`` (the theorem and its proof).
 
 from mlc_course.mugraph.verify.batch_sizes import core
 from mlc_course.mugraph.verify.counterexample import difference
+from mlc_course.mugraph.verify.digits import differ_in_digits
 from mlc_course.mugraph.verify.equivalence import (
     Verdict,
     compared,
@@ -34,6 +35,7 @@ __all__ = [
     "Verdict",
     "compared",
     "core",
+    "differ_in_digits",
     "difference",
     "draw",
     "family",

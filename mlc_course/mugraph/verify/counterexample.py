@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mlc_course.mugraph.ir import Array, Floats, KernelGraph, run
+from mlc_course.mugraph.verify.digits import FINITE, holds, precisely
 
 SEED = 13  # of the inputs on which ``difference`` compares
 TOLERANCE = 1e-6  # relative; a float64 interpretation of these graphs errs by 1e-12 or so
@@ -89,23 +90,20 @@ def counterexample(
 
 
 def _rounded(found: Counterexample, other: int, rng: np.random.Generator) -> bool:
-    """Tell whether rounding may explain a difference, by making much larger errors on purpose."""
+    """Tell whether rounding may explain a difference: more digits change it, or larger errors do.
+
+    Not even more digits help where a number is too small for them, or lost in a larger one.
+    """
+    ours, theirs = precisely(found.inputs, found.left, found.right)
+    difference = found.left_value - found.right_value
+    if not holds(difference, ours[found.output][found.place], theirs[other][found.place]):
+        return True
     noisy = _Noisy(rng=rng)
     ours, theirs = (run(graph, found.inputs, noisy) for graph in (found.left, found.right))
     with np.errstate(all="ignore"):
         errors = abs(float(ours[found.output][found.place]) - found.left_value)
         errors += abs(float(theirs[other][found.place]) - found.right_value)
     return not abs(found.left_value - found.right_value) > ROUNDING * errors
-
-
-class _Finite(Floats):
-    """Float64 in which what is made of an infinite number is none."""
-
-    def stored(self, x: Array) -> Array:
-        return np.where(np.isfinite(x), x, np.nan)
-
-
-FINITE = _Finite()
 
 
 @dataclass(frozen=True)

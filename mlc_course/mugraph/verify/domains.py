@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mlc_course.mugraph.ir import FLOAT64, Array, KernelGraph, Number, Shape, evaluate, run
+from mlc_course.mugraph.verify.digits import holds, precisely
 
 MOST = 2.0**53  # whole numbers below are exact
 FEW, ROUNDS = 1000, 8  # inputs of so few entries are drawn so often
@@ -80,7 +81,8 @@ def undefined(
                     drawn, *index = map(int, wrong)
                     shown = {name: x[drawn] for name, x in inputs.items()}
                     value = float(run(having, shown)[its][*index])
-                    if np.isfinite(value):
+                    precise = precisely(shown, having)[0][its][*index]
+                    if np.isfinite(value) and holds(value, precise, 0):
                         return Undefined(without, having, shown, place, tuple(index), value)
     return None
 

@@ -309,6 +309,7 @@ class _Question:
         self.share = error / self.outputs**2  # of the error, for each pair of outputs
         self.free_at_given = self.has_maxima  # until a test at the given sizes refuses that
         self.numbers = _numbers(*self.pair)
+        self.long_exponents = False  # was an exponent a sum that could be left as it is?
 
     def verdict(self) -> Verdict:
         tests = [self.uninterpreted, self._lawful]
@@ -346,7 +347,6 @@ class _Question:
         """Test with functions that obey some laws; None where these do not tell."""
         if not self.has_functions or len(self.growths.roots) > MOST_ROOTS:
             return None
-        self.long_exponents = False
         found = self._in_terms(Laws)
         if found is None and self.long_exponents:
             found = self._in_terms(LongExponents)
@@ -477,21 +477,23 @@ class _Question:
 
     def _different_at_a_glance(self) -> Verdict | None:
         """Look for a difference in float64 before slow laws are tried; None where none shows."""
-        few = math.factorial(self.outputs) <= MATCHINGS
-        found = None
-        if few and self.numbers <= NUMBERS:
-            found = self._shown(np.zeros_like(self.alike), LOOKS)
+        small = self.numbers <= NUMBERS
+        found = self._shown(np.zeros_like(self.alike), LOOKS) if small else None
         return self._not_equal(found) if found else None
 
     def _shown(self, equal: Equal, draws: int) -> Counterexample | None:
-        """Return a float64 input on which outputs differ that are not known to be equal."""
+        """Return a float64 input on which outputs differ that are not known to be equal.
+
+        None where there are too many ways to pair the outputs.
+        """
         found, seed = None, self.rng.getrandbits(32)
         fitting = (
             each
             for each in _pairings(_matched(equal))
             if all(self.alike[i, j] for i, j in enumerate(each))
         )
-        for pairs in itertools.islice(fitting, MATCHINGS):  # different in every one of them
+        some = list(itertools.islice(fitting, MATCHINGS + 1))
+        for pairs in some if len(some) <= MATCHINGS else ():  # different in every one of them
             found = counterexample(*self.pair, pairs, seed=seed, draws=draws)
             if found is None:
                 break

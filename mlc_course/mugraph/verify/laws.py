@@ -357,7 +357,11 @@ class Laws:
     def _exp(self, x: Term) -> Term:
         if x.exp:
             return x.exp
-        times = [term.number for term, power in x.made_of.values() if term.number and power == 1]
+        times = [
+            term.number
+            for term, power in x.made_of.values()
+            if term.number and power == 1 and not term.shape
+        ]
         others = [term for term, power in x.made_of.values() if not term.number and power == 1]
         if len(others) == 1 and others[0].exp and len(times) + 1 == len(x.made_of):
             whole = Fraction(math.prod(times))

@@ -309,7 +309,7 @@ def _content(x: Term) -> Fraction:
 
 
 def _coefficient(x: Term) -> Fraction:
-    if x.number is not None:
+    if x.number is not None and not x.shape:
         return x.number
     powers = (
         (term.number or ONE) ** power.numerator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import numpy as np
@@ -317,6 +318,48 @@ def test_rounding_is_no_counterexample() -> None:
     right = graph(ELU + "p = relu(X); F = add(p, f)")
     with pytest.raises(Undecided):
         verify(left, right, seed=1)
+
+
+ABSOLUTE = "n = neg(X); m = maximum(X, n); q = square(X); h = sqrt(q); "
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("a = scale(X, by=1e-200); b = square(a); c = sqrt(b); F = scale(c, by=1e200)",
+         "F = scale(m, by=1)"),
+        ("s = scale(m, by=-200); e = exp(s); F = sqrt(e)", "s = scale(h, by=-100); F = exp(s)"),
+        ("s = scale(m, by=-200); e = exp(s); a = sqrt(e); b = scale(m, by=100); c = exp(b); "
+         "F = mul(a, c)", "i = sub(h, h); F = exp(i)"),
+        ("u = shift(X, by=1e12); r = relu(u); v = shift(r, by=-1e12); l = clamp(v, low=-1, high=5);"
+         " F = exp(l)", "l = clamp(X, low=-1, high=5); F = exp(l)"),
+        ("u = shift(X, by=1e16); r = relu(u); v = shift(r, by=-1e16); F = clamp(v, low=-1, high=5)",
+         "F = clamp(X, low=-1, high=5)"),
+    ],
+)  # fmt: skip
+def test_what_is_too_small_for_a_float_or_lost_in_a_larger_one_is_no_difference(
+    left: str, right: str
+) -> None:
+    """Equal, or undecided."""
+    sides = [graph(ABSOLUTE + body, "X[n=1]") for body in (left, right)]
+    for seed in range(4):
+        for pair in (sides, sides[::-1]):
+            with contextlib.suppress(Undecided):
+                assert verify(*pair, seed=seed).equal
+
+
+@pytest.mark.parametrize("count", [2, 4, 5, 6])
+def test_outputs_in_another_order_are_not_different(count: int) -> None:
+    """exp(x) - x - 1 is never negative; 24 of the ways to pair five outputs do not tell."""
+    body = "; ".join(
+        f"x{i} = scale(X, by={i + 1}); e{i} = exp(x{i}); s{i} = sub(e{i}, x{i}); "
+        f"t{i} = shift(s{i}, by=-1); o{i} = relu(t{i})"
+        for i in range(count)
+    )
+    left = graph(body, "X[n=3]", ", ".join(f"o{i}" for i in range(count)))
+    right = graph(body, "X[n=3]", ", ".join(f"t{i}" for i in reversed(range(count))))
+    with contextlib.suppress(Undecided):
+        assert verify(left, right, seed=1).equal
 
 
 def test_many_maxima_are_no_trouble() -> None:

@@ -154,6 +154,21 @@ def test_heads_of_one_matrix() -> None:
 
 # Domains.
 
+
+def test_a_quotient_by_what_only_rounding_keeps_from_zero_is_no_value() -> None:
+    """0.1 x + 0.2 x - 0.3 y is 0 for x = y, and 5e-17 in float64."""
+    inputs = "X[n=2], Y[n]"
+    left = graph(inputs, "d = sub(X, Y); F = div(X, d)")
+    right = graph(
+        inputs,
+        "a = scale(X, by=0.1); b = scale(X, by=0.2); c = scale(Y, by=0.3); s = add(a, b); "
+        "d = sub(s, c); x = scale(X, by=0.3); F = div(x, d)",
+    )
+    for pair in ((left, right), (right, left)):
+        verdict = verify(*pair, seed=1)
+        assert verdict.equal and not verdict.domain
+
+
 DOMAINS = {
     "sigmoid(x / relu(t))": (
         "r = relu(T); q = div(X, r); F = sigmoid(q)",

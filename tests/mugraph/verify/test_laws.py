@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from string import Template
@@ -288,6 +289,21 @@ ONLY_LOOKS_EQUAL = {
         "a = rms_norm(X, axis=1); q = square(a); v = sum(q, axis=1); r = sqrt(v); F = add(r, C)",
         "a = rms_norm(X, axis=1); q = square(a); v = mean(q, axis=1); r = sqrt(v); F = add(r, C)",
     ),
+    "a number with a shape, times a logarithm": (
+        "n = scale(X, by=0); k = shift(n, by=2); l = log(C); m = mul(l, k); e = exp(m); "
+        "s = sum(e, axis=1); F = add(s, C)",
+        "s = square(C); F = add(s, C)",
+    ),
+    "a number with a shape, twice in a sum": (
+        "h = shift(Y, by=-2); r = relu(h); e = exp(C); n = scale(X, by=0); k = shift(n, by=2); "
+        "a = add(X, k); b = sub(k, X); c = add(a, b); d = mul(c, r); F = add(d, e)",
+        "h = shift(Y, by=-2); r = relu(h); e = exp(C); n = scale(X, by=0); c = shift(n, by=8); "
+        "d = mul(c, r); F = add(d, e)",
+    ),
+    "a number with a shape, twice in an exponent": (
+        "n = scale(X, by=0); k = shift(n, by=2); a = add(X, k); b = add(a, k); F = exp(b)",
+        "n = scale(X, by=0); k = shift(n, by=8); a = add(X, k); F = exp(a)",
+    ),
 }
 
 
@@ -375,6 +391,42 @@ def test_an_exponent_that_a_loop_adds_up_is_the_one_that_is_computed_at_once() -
 def test_nor_does_that_law_make_wrong_loops_equal(line: str, wrong: str) -> None:
     assert line in IN_PARTS
     assert not verify(parse(IN_PARTS.replace(line, wrong)), AT_ONCE, seed=1).equal
+
+
+HIDDEN = "h = shift(Y, by=-1000); r = relu(h); e = exp(C); n = scale(X, by=0); "
+
+
+def test_nor_where_no_input_shows_it() -> None:
+    """2 + 2 was 8, and what was larger than 1000 was never looked at."""
+    left = graph(
+        HIDDEN + "k = shift(n, by=2); a = add(X, k); b = sub(k, X); c = add(a, b); d = mul(c, r); "
+        "F = add(d, e)"
+    )
+    for number, equal in ((4, True), (8, False)):
+        right = graph(HIDDEN + f"c = shift(n, by={number}); d = mul(c, r); F = add(d, e)")
+        for pair in ((left, right), (right, left)):
+            try:
+                assert verify(*pair, seed=1).equal == equal
+            except Undecided:
+                assert not equal
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["G = exp(m)", "e = exp(m); G = reshape(e, shape=[24, 1])",
+     "e = exp(m); t = transpose(X, axes=[1, 0]); G = matmul(e, t)"],
+)  # fmt: skip
+def test_a_number_keeps_its_shape(last: str) -> None:
+    start = "n = scale(X, by=0); k = shift(n, by=2); l = log(C); m = mul(l, k); "
+    other = "n = scale(X, by=0); s = square(C); e = add(n, s); "
+    left = graph(f"{start}{last}; H = exp(G); F = log(H)")
+    right = graph(
+        f"{other}{last.replace('e = exp(m); ', '').replace('exp(m)', 'scale(e, by=1)')}"
+        "; H = exp(G); F = log(H)"
+    )
+    for pair in ((left, right), (right, left)):
+        with contextlib.suppress(Undecided):
+            assert verify(*pair, seed=1).equal
 
 
 def test_a_function_that_nobody_knows_is_refused() -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from mlc_course.mugraph.ir import KernelGraph, ops, parse, run
-from mlc_course.mugraph.mutants.digits import Digits, differ_in_digits
 from mlc_course.mugraph.mutants.mutations import Mutant
 from mlc_course.mugraph.mutants.refusals import REFUSED, UNDECIDED, Base, differ, judged
 from mlc_course.mugraph.programs import NAMES, workload
+from mlc_course.mugraph.verify.digits import Digits, differ_in_digits
 
 
 def graph(body: str, inputs: str = "X[b=2, d=4], Y[b, d]", returns: str = "F") -> KernelGraph:
