@@ -10,6 +10,7 @@ approximated (``false_accept_bound`` says how much that proves).
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from mlc_course.mugraph.verify.primes import SMALL, Tower, square_root
 
 Level = Array | None  # trials along the first axis
 EXACT = 1 << 20  # products of 32 bits, of which float64 holds the sum
-FEW = 200  # residues of which Python takes powers faster than NumPy
+FEW = 200  # residues, of which Python takes powers faster than NumPy, and NumPy draws at once
 
 
 class Residues:
@@ -118,9 +119,11 @@ class Field:
         return Residues(self, [self._random(prime, shape) for prime in self.primes])
 
     def _random(self, prime: Array, shape: Shape) -> Array:
-        if self.small:  # a prime at a time: NumPy is slow with an array of bounds
+        if self.small and math.prod(shape) > FEW:  # NumPy is slow with an array of bounds
             return np.stack([self._draws.integers(0, p, shape) for p in prime])
         p = np.broadcast_to(_raised(prime, 1 + len(shape)), (self.trials, *shape))
+        if self.small:
+            return self._draws.integers(0, p)
         return np.asarray(np.frompyfunc(self.rng.randrange, 1, 1)(p))
 
     def integer(self, n: int) -> Residues:
