@@ -46,11 +46,11 @@ EPS = parse("""with_eps(X[b=6, d=8], G[1, d]):
 
 @pytest.fixture(scope="module")
 def bases() -> list[Base]:
-    """Published graphs and programs, and of each file of Mirage's every eighth graph."""
+    """Published graphs and programs, and of each file of Mirage's every third graph."""
     found = [base(published(f), workload(p)) for f, p in PROGRAM_OF.items() if f != SLOW]
     found += [base(each, each) for each in (*map(workload, NAMES), EPS)]
     for file in FILES:
-        for each in list(dict.fromkeys(saved_graphs(file)))[::8]:
+        for each in list(dict.fromkeys(saved_graphs(file)))[::3]:
             found.append(base(each, saved_program(file)))
     return found
 
