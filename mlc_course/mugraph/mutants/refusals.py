@@ -20,7 +20,7 @@ REFUSED, ACCEPTED, UNDECIDED = "refused", "accepted", "undecided"
 TOLERANCE = 1e-7  # relative to the largest entry; float64 errs by 1e-13 or so on these sizes
 KINDS = ((1, False), (1, True), (0.2, False), (1, False), (4, False))  # scale; all positive?
 EXACT = 2  # of these, in 60 digits
-MANY = 20_000  # entries of inputs: of so many, one is enough, as it takes seconds
+MANY = 20_000  # entries of inputs, of which one draw is enough
 
 
 @dataclass(frozen=True)
