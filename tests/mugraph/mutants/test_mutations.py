@@ -65,7 +65,7 @@ def assert_none_wrong(found: list[Judged]) -> None:
 
 
 def assert_refused_differ(found: list[Judged]) -> None:
-    """What it calls different is so."""
+    """Check that each mutant that the verifier calls different differs in numbers."""
     alike = [each for each in found if each.said == REFUSED and not each.differs]
     assert not alike, "\n\n".join(map(str, alike))
 

@@ -53,7 +53,7 @@ def test_rounding_in_the_sixtieth_digit_is_no_difference(left: str, right: str) 
     ],
 )
 def test_what_is_made_of_no_number_is_none(body: str) -> None:
-    """So it differs from nothing."""
+    """An entry without a value differs from no other entry."""
     assert not differ(graph(body), graph("F = add(X, Y)"), exactly=True)
 
 
@@ -76,7 +76,7 @@ def test_outputs_are_compared_in_the_orders_that_are_given() -> None:
 
 
 def test_every_operator_has_digits() -> None:
-    """Those without attributes; the others are in the programs."""
+    """Operators with attributes are in the programs of the test above."""
     for op in ops.OPERATORS:
         if not op.attributes and not op.carried and op is not ops.matmul:
             call = "X" if op.operands == 1 else "X, Y"
