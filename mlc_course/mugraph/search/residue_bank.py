@@ -121,20 +121,15 @@ class Bank:
         refused = self._roles_refuse(use.op, operands)
         reason = NO_PART if refused else self._no_expressions.get(key, "")
         if reason and self.watch is None:  # most candidates end here
-            self._count(reason)
+            self._tell(None, reason)
             return None
         made = Made(use.op, tuple(each.number for each in operands), use.attributes)
-        return self._tried(self._applied, made, operands, use, key, reason)
-
-    def _count(self, reason: str) -> None:
-        self.tried += 1
-        self.counts[reason] += 1
-
-    def _applied(
-        self, made: Made, operands: Sequence[Kept], use: Use, key: Hashable, reason: str
-    ) -> Kept:
         if reason:
-            raise Refused(reason)
+            self._tell(made, reason)
+            return None
+        return self._tried(self._applied, made, operands, use, key)
+
+    def _applied(self, made: Made, operands: Sequence[Kept], use: Use, key: Hashable) -> Kept:
         op, attributes = use.op, use.resolved
         references = {each.reference for each in operands if each.reference is not None}
         facts = [each.facts for each in operands]
@@ -221,10 +216,15 @@ class Bank:
             kept, reason = attempt(made, operands, *given), ""
         except Refused as refused:
             kept, reason = None, refused.reason
-        self._count(reason)
-        if self.watch is not None:
-            self.watch(made, reason)
+        self._tell(made, reason)
         return kept
+
+    def _tell(self, made: Made | None, reason: str) -> None:
+        """Count a candidate by the reason that refuses it, or "", and tell ``watch`` of it."""
+        self.tried += 1
+        self.counts[reason] += 1
+        if self.watch is not None and made is not None:
+            self.watch(made, reason)
 
     def _check(self, poly: Poly, operands: Sequence[Kept]) -> None:
         """Raise ``Refused`` for too many operators, and for what is no part of the goal."""

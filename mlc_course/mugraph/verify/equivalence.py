@@ -345,19 +345,17 @@ class _Question:
 
     def _lawful(self) -> Verdict | None:
         """Test with functions that obey some laws; None where these do not tell."""
-        if not self.has_functions or len(self.growths.roots) > MOST_ROOTS:
-            return None
         found = self._in_terms(Laws)
         if found is None and self.long_exponents:
             found = self._in_terms(LongExponents)
         return found
 
     def _by_more_laws(self) -> Verdict | None:
-        if not self.has_functions or len(self.growths.roots) > MOST_ROOTS:
-            return None
         return self._in_terms(MoreLaws) or self._in_terms(Cases)
 
     def _in_terms(self, laws: type[Laws]) -> Verdict | None:
+        if not self.has_functions or len(self.growths.roots) > MOST_ROOTS:
+            return None
         for primes in range(2, MOST + 1):
             if laws.arrays * primes * self.numbers > NUMBERS:
                 return None

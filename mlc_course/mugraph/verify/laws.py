@@ -123,7 +123,6 @@ class Laws:
         self.base, self.growths = base, growths
         self._exps: dict[bytes, Term] = {}
         self._roots: dict[bytes, Term] = {}
-        self._relus: dict[bytes, Term] = {}
         self._moved: dict[tuple[int, Any], tuple[Term, Term]] = {}
         self.long_exponents = False  # an exponent was a sum of terms of one shape
 
