@@ -122,6 +122,7 @@ def given_bases() -> list[Base]:
 
 @pytest.mark.slow
 @pytest.mark.fuzz
+@pytest.mark.timeout(1800)  # all of them take 10 minutes on an AVX2 machine
 def test_of_1500_mutants_at_the_given_sizes_none_that_differs_is_accepted(
     given_bases: list[Base], full: bool, seed: int, tried: Tried
 ) -> None:
