@@ -12,6 +12,7 @@ from functools import lru_cache
 from mlc_course.errors import GraphError
 
 HALF = Fraction(1, 2)
+FACTORS = 1 << 14  # factors of a number under a root that are looked for
 LONGEST = 305  # digits; float64 holds numbers from 1e-307 to 1.7e308
 _FACTOR = re.compile(r"\s*(?:sqrt\((\w+)\)|([A-Za-z_]\w*)|([\d.]+(?:e[-+]?\d+)?))\s*")
 
@@ -20,7 +21,8 @@ _FACTOR = re.compile(r"\s*(?:sqrt\((\w+)\)|([A-Za-z_]\w*)|([\d.]+(?:e[-+]?\d+)?)
 class Number:
     """A constant whose sizes are known: ``coefficient`` times the root of each of some primes.
 
-    So numbers that are equal are written alike: 1/sqrt(64) is 1/8, and sqrt(48) is 4 sqrt(3).
+    So numbers that are equal are written alike: 1/sqrt(64) is 1/8, and sqrt(48) is 4 sqrt(3). Only
+    a product of primes above ``FACTORS`` may stand in the place of a prime.
     """
 
     coefficient: Fraction
@@ -35,14 +37,19 @@ class Number:
 
 @lru_cache(maxsize=1 << 12)
 def root(n: int) -> Number:
-    """Return the square root of a whole number from 1 up."""
+    """Return the square root of a whole number from 1 up.
+
+    What is left of it without factors below ``FACTORS`` stays whole, unless it is a square.
+    """
     outside, primes, factor = 1, list[int](), 2
-    while factor * factor <= n:
+    while factor * factor <= n and factor < FACTORS:
         while n % (factor * factor) == 0:
             outside, n = outside * factor, n // (factor * factor)
         if n % factor == 0:
             primes, n = [*primes, factor], n // factor
         factor += 1
+    if math.isqrt(n) ** 2 == n:
+        outside, n = outside * math.isqrt(n), 1
     return Number(Fraction(outside), tuple([*primes, n] if n > 1 else primes))
 
 

@@ -80,9 +80,10 @@ def undefined(
                 for wrong in np.argwhere(a & ~b)[:1]:
                     drawn, *index = map(int, wrong)
                     shown = {name: x[drawn] for name, x in inputs.items()}
-                    value = float(run(having, shown)[its][*index])
-                    precise = precisely(shown, having)[0][its][*index]
-                    if np.isfinite(value) and holds(value, precise, 0):
+                    values = run(having, shown)[its]
+                    sure = holds(values, precisely(shown, having)[0][its])
+                    if sure[*index]:
+                        value = float(values[*index])
                         return Undefined(without, having, shown, place, tuple(index), value)
     return None
 

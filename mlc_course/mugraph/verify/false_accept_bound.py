@@ -66,6 +66,7 @@ from mlc_course.mugraph.verify.primes import LISTED, MERSENNE, successors
 MOST_TESTS = 10_000
 MOST_PAIRS = 1_000_000
 TRIED_OUT = 8  # values compared, of which all orders are looked at
+MOST_SEARCHED = 4  # lists of primes of 521 bits, each of which takes seconds
 GOOD_ENOUGH = 0.25  # one test may miss with this probability, orders aside
 
 
@@ -157,6 +158,13 @@ def plan(pairs: Sequence[tuple[Bound, Bound]], bounds: Bounds, error: float) -> 
     miss = (1 - chance) + chance * meet  # in this order: 1 - (1 - meet) may be rounded to 0
     _check_affordable(miss, chance, error)
     tests = needed_tests(miss, error)
+    if primes.lowest > 2 ** MERSENNE[-2] and tests * (height - 1) > MOST_SEARCHED:
+        raise Undecided(
+            "exponentials of exponentials: the formulas are too large for this verifier",
+            expected=f"at most {MOST_SEARCHED} searches for primes above 2**{MERSENNE[-1]}",
+            got=f"{tests} tests with {height - 1} of them",
+            hint="smaller sizes",
+        )
     most = max(max(len(a.compared | b.compared), len(a.calls | b.calls)) for a, b in seen)
     return Plan(primes, tests, miss, meet, chance, most)
 

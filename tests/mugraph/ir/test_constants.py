@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlc_course.errors import GraphError
-from mlc_course.mugraph.ir.constants import Constant, Number, constant
+from mlc_course.mugraph.ir.constants import Constant, Number, constant, root
 
 SIZES = {"d": 64, "b": 2, "16": 8}
 
@@ -79,3 +79,11 @@ def test_a_size_is_a_whole_number() -> None:
 def test_a_number_that_names_an_unnamed_dimension_follows_its_size() -> None:
     assert constant(16).size(SIZES) == 8
     assert constant(17).size(SIZES) == 17
+
+
+@given(st.integers(1, 10**40), st.integers(1, 10**20))
+def test_a_root_of_a_large_number_is_exact_and_takes_no_search(n: int, square: int) -> None:
+    """Trial division up to the root of 10**40 would never end."""
+    found = root(n)
+    assert found.coefficient**2 * math.prod(found.roots) == n
+    assert root(square**2) == Number(Fraction(square))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import decimal
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mlc_course.mugraph.ir import KernelGraph, ops, parse, run
+from mlc_course.mugraph.ir import KernelGraph, evaluate, ops, parse, run
 from mlc_course.mugraph.mutants.mutations import Mutant
 from mlc_course.mugraph.mutants.refusals import REFUSED, UNDECIDED, Base, differ, judged
 from mlc_course.mugraph.programs import NAMES, workload
-from mlc_course.mugraph.verify.digits import Digits, differ_in_digits
+from mlc_course.mugraph.verify.counterexample import counterexample
+from mlc_course.mugraph.verify.digits import Referee, differ_in_digits, precisely
+
+MORE = Referee(digits=True)  # in a context of more digits
 
 
 def graph(body: str, inputs: str = "X[b=2, d=4], Y[b, d]", returns: str = "F") -> KernelGraph:
@@ -63,8 +70,10 @@ def test_its_first_digits_are_those_of_float64(name: str) -> None:
     small = program.resized({name: min(size, 4) for name, size in program.sizes})
     rng = np.random.default_rng(1)
     inputs = {name: rng.standard_normal(shape) for name, shape in small.input_shapes.items()}
-    for got, wanted in zip(run(small, inputs, Digits()), run(small, inputs), strict=True):
-        assert np.allclose(got.astype(float), wanted, rtol=1e-9, atol=1e-12)
+    (found,) = precisely(inputs, small)
+    for got, wanted in zip(found, run(small, inputs), strict=True):
+        assert np.allclose(got.value.astype(float), wanted, rtol=1e-9, atol=1e-12)
+        assert (got.error < 1e-50).all()
 
 
 def test_outputs_are_compared_in_the_orders_that_are_given() -> None:
@@ -83,3 +92,73 @@ def test_every_operator_has_digits() -> None:
             assert not differ(
                 graph(f"F = {op.name}({call})"), graph(f"F = {op.name}({call})"), exactly=True
             )
+
+
+ZEROS = [
+    "e = exp(X); l = log(e); a = sub(l, X)",
+    "q = square(X); p = shift(q, by=1); r = sqrt(p); t = mul(r, r); a = sub(t, p)",
+    "q = div(X, Y); b = mul(q, Y); a = sub(b, X)",
+    "e = exp(X); f = exp(Y); p = mul(e, f); t = add(X, Y); g = exp(t); a = sub(p, g)",
+]
+
+
+@pytest.mark.parametrize("zero", ZEROS)
+@pytest.mark.parametrize(
+    ("after", "instead"),
+    [
+        ("s = scale(a, by={}); F = clamp(s, low=0, high=1)", "F = scale(X, by=0)"),
+        ("s = scale(a, by={}); F = sigmoid(s)", "z = scale(X, by=0); F = sigmoid(z)"),
+        ("w = relu(a); F = div(w, a)", "z = scale(X, by=0); F = shift(z, by=0.5)"),
+        (
+            "n = neg(a); m = maximum(a, n); u = shift(m, by=1e-70); w = div(a, u); F = relu(w)",
+            "F = scale(X, by=0)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("size", [4, 20_000])
+def test_a_rounded_zero_that_is_made_large_is_no_difference(
+    zero: str, after: str, instead: str, size: int
+) -> None:
+    """In 60 digits, and in the 80 bits of large graphs."""
+    inputs = f"X[b=2, d={size}], Y[b, d]"
+    left = graph(f"{zero}; {after.format('1e70')}", inputs)
+    assert counterexample(left, graph(instead, inputs), (0,)) is None
+
+
+@pytest.mark.parametrize("size", [4, 20_000])
+def test_a_large_difference_is_one_whatever_cuts_it_off(size: int) -> None:
+    inputs = f"X[b=2, d={size}], Y[b, d]"
+    left = graph("a = sub(X, Y); s = scale(a, by=1e70); F = clamp(s, low=0, high=1)", inputs)
+    right = graph("a = sub(Y, X); s = scale(a, by=1e70); F = clamp(s, low=0, high=1)", inputs)
+    found = counterexample(left, right, (0,))
+    assert found and {found.left_value, found.right_value} == {0, 1}
+
+
+FUNCTIONS = st.sampled_from(
+    ["exp", "neg", "relu", "square", "sqrt", "log", "sigmoid"]
+    + ["add", "sub", "mul", "div", "maximum"]
+)
+
+
+@given(st.lists(st.tuples(FUNCTIONS, st.integers(0, 9), st.integers(0, 9)), max_size=8))
+def test_the_errors_of_60_digits_are_within_their_bounds(
+    steps: list[tuple[str, int, int]],
+) -> None:
+    """Judged with 120 digits, also where nearly all of the 60 cancel."""
+    names, lines = ["X", "Y"], []
+    for number, (name, first, second) in enumerate(steps):
+        operands = [names[first % len(names)], names[second % len(names)]]
+        count = 2 if name in ("add", "sub", "mul", "div", "maximum") else 1
+        lines.append(f"v{number} = {name}({', '.join(operands[:count])})")
+        names.append(f"v{number}")
+    tried = graph("; ".join([*lines, "F = add(X, Y)"]), returns=", ".join([*names[2:], "F"]))
+    rng = np.random.default_rng(0)
+    inputs = {name: rng.standard_normal(shape) for name, shape in tried.input_shapes.items()}
+    (few,) = precisely(inputs, tried)
+    with decimal.localcontext(decimal.Context(prec=120, traps=[])), np.errstate(all="ignore"):
+        entered = [MORE.entered(inputs[each.name]) for each in tried.inputs]
+        many = evaluate(tried, entered, MORE)
+        for short, long in zip(few, many, strict=True):
+            known = np.isfinite(short.error)
+            apart = np.abs((short.value - long.value)[known]).astype(float)
+            assert (apart <= short.error[known]).all()

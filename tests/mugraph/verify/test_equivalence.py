@@ -482,3 +482,28 @@ def test_a_size_as_a_number_is_no_difference() -> None:
 def test_what_cannot_be_made_small_is_tested_as_it_is() -> None:
     left = graph("t = reshape(X, shape=[512, 512]); F = exp(t)", "X[b=512, d=512]")
     assert verify(left, left, seed=1).equal
+
+
+@pytest.mark.parametrize("literal", [2, 4, 5, 6, 9])
+@pytest.mark.parametrize(
+    "after",
+    [
+        "F = clamp(r, low=0, high=1)",
+        "F = sigmoid(r)",
+        "q = square(r); n = neg(q); F = exp(n)",
+    ],
+)
+def test_a_quotient_by_a_rounded_zero_is_no_value_that_the_other_graph_lacks(
+    literal: int, after: str
+) -> None:
+    """The root of 5, squared, is 5 but for rounding; what is cut off at 1 does not show it."""
+    ends = f"x = square(X); m = scale(x, by={literal + 1}); d = sub(p, m); r = div(Y, d); {after}"
+    body = f"y = square(Y); p = shift(y, by={literal}); {ends}"
+    other = f"y = square(Y); z = shift(y, by={literal}); w = sqrt(z); p = mul(w, w); {ends}"
+    left, right = (
+        parse("f(X[b=1, d=1], Y[b, d]):\n  " + text.replace("; ", "\n  ") + "\n  return F")
+        for text in (body, other)
+    )
+    for seed in range(3):
+        found = verify(left, right, seed=seed)
+        assert found.equal and found.domain is None
