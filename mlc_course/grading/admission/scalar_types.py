@@ -12,7 +12,9 @@ from typing import Any
 
 from mlc_course.errors import UnsafeProgram, UsageError
 from mlc_course.tensor_program.tir import (
+    FUNCTIONS,
     LIMITS,
+    MOVES,
     OPERANDS,
     Call,
     Expr,
@@ -33,15 +35,6 @@ FLOATS = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
 INTEGERS = {name: 8 if name == "bool" else int(name.lstrip("uint")) for name in LIMITS}
 BITS = {**FLOATS, **INTEGERS}
 
-# Functions of floats that return a float of the same type, by their number of arguments.
-MATHEMATICS = {
-    1: "exp exp2 exp10 log log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh erf "
-    "sigmoid floor trunc round nearbyint fabs",
-    2: "pow fmod atan2 hypot copysign",
-    3: "fma",
-}
-FUNCTIONS = {f"tirx.{name}": n for n, names in MATHEMATICS.items() for name in names.split()}
-FUNCTIONS |= {"prim.ceil": 1, "prim.log2": 1}
 SHIFTS = (tirx.LShift, tirx.RShift)
 BITWISE = (tirx.BitwiseAnd, tirx.BitwiseOr, tirx.BitwiseXor, tirx.BitwiseNot)
 COMPARISONS = (tirx.EQ, tirx.NE, tirx.LT, tirx.LE, tirx.GT, tirx.GE)
@@ -221,9 +214,7 @@ class Types:
 
     def _call(self, expr: Expr) -> str:
         name = str(expr.op.name) if isinstance(expr.op, Op) else str(expr.op)
-        known = isinstance(expr.op, Op) and (
-            name in FUNCTIONS or name in ("prim.if_then_else", "prim.likely", "tirx.reinterpret")
-        )
+        known = isinstance(expr.op, Op) and (name in FUNCTIONS or name in MOVES)
         if not known or expr.attrs is not None or len(expr.ty_args):
             self.refuse(
                 f"a call of {name}",

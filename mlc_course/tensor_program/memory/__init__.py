@@ -14,6 +14,7 @@ from mlc_course.tensor_program.memory.cache import (
     counter,
     int64_array,
     levels,
+    sequence,
 )
 from mlc_course.tensor_program.memory.peak_and_bandwidth import Roofs, higher, measure_roofs, roofs
 from mlc_course.tensor_program.memory.probes import Probe, chase, measure_hierarchy, per_level, ring
@@ -46,5 +47,6 @@ __all__ = [
     "reuse_distance",
     "ring",
     "roofs",
+    "sequence",
     "traffic",
 ]

@@ -161,7 +161,8 @@ def int64(value: int) -> Expr:
     return tirx.const(value, "int64")
 
 
-def _sequence(statements: Sequence[Any]) -> Any:
+def sequence(statements: Sequence[Any]) -> Any:
+    """One statement for any number of them."""
     if len(statements) > 1:
         return tirx.SeqStmt(list(statements))
     return statements[0] if statements else tirx.Evaluate(0)
@@ -196,7 +197,7 @@ class Counter:
 
     def function(self, steps: Sequence[Step]) -> PrimFunc:
         body = [tirx.AllocBuffer(each) for each in (*self.way, *self.held)]
-        function = PrimFunc([*self.tags, self.counts], _sequence([*body, *self.statements(steps)]))
+        function = PrimFunc([*self.tags, self.counts], sequence([*body, *self.statements(steps)]))
         return function.with_attr({"global_symbol": "main", "tirx.noalias": True})
 
     def statements(self, steps: Sequence[Step]) -> list[Any]:
@@ -216,12 +217,12 @@ class Counter:
                 sides = [self.statements(side) for side in (step.then, step.otherwise)]
                 if any(sides):
                     self.check_known(step.condition)
-                    then, otherwise = map(_sequence, sides)
+                    then, otherwise = map(sequence, sides)
                     return [tirx.IfThenElse(step.condition, then, otherwise)]
             case Repeat():
                 if body := self.statements(step.body):
                     kind = tirx.ForKind.SERIAL
-                    return [tirx.For(step.var, step.start, step.extent, kind, _sequence(body))]
+                    return [tirx.For(step.var, step.start, step.extent, kind, sequence(body))]
         return []
 
     def touch(self, step: Touch) -> list[Any]:
@@ -257,12 +258,12 @@ class Counter:
             tirx.BufferStore(held, line.var, [0]),
             tirx.BufferStore(way, int64(0), [0]),
             tirx.While(way[0] < cache.ways, move),
-            tirx.IfThenElse(way[0].equal(int64(cache.ways)), _sequence(missed), None),
+            tirx.IfThenElse(way[0].equal(int64(cache.ways)), sequence(missed), None),
         ]
         return [
             line,
             first,
-            tirx.IfThenElse(tags[first.var] != line.var, _sequence(search), None),
+            tirx.IfThenElse(tags[first.var] != line.var, sequence(search), None),
         ]
 
     def line_of(self, level: int, address: Expr) -> Expr:

@@ -7,11 +7,14 @@ multiply-add, and whether sums had to leave their registers. It is the same on e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import FLOAT32_BITS
+from mlc_course.tensor_program.processor.control_flow import Function, functions
+from mlc_course.tensor_program.processor.iterations import Counters
 from mlc_course.tensor_program.tir import (
     TensorProgram,
     assembly_text,
@@ -27,10 +30,11 @@ KINDS = ("arithmetic", "load", "store", "spill")
 class Assembly:
     """Counts of the instructions in the hot loop of a compiled program.
 
-    The processor's time is in the loops that run most, and the text does not say how often a loop
-    runs. So the hot loop is the deepest one with float32 arithmetic in it and none in a loop inside
-    it; of equally deep ones, that with the most arithmetic. When LLVM has written all loops out,
-    it is the body of the function.
+    The processor's time is in the loops that run most. So the hot loop is the one that does the
+    most float32 arithmetic in a call of its function, with none in a loop inside it. How often it
+    runs follows from the numbers that it and the loops around it count between; a loop whose text
+    does not tell is taken to run ``UNTOLD`` times. When LLVM has written all loops out, it is the
+    body of the function.
     """
 
     cpu: str
@@ -40,7 +44,7 @@ class Assembly:
     multiply_adds: int
     loads: int  # vectors, or single numbers, read from memory in the hot loop
     stores: int
-    spills: int  # between a vector register and the stack, around calls too, in the whole function
+    spills: int  # of vector registers to the stack and back, around calls too, wherever it computes
 
     @property
     def lanes(self) -> int:
@@ -86,6 +90,7 @@ class Syntax:
     load: re.Pattern[str]
     store: re.Pattern[str]
     spill: re.Pattern[str]
+    float64: re.Pattern[str]
 
     def bits(self, instruction: str) -> int:
         """Width of the float32 arithmetic of an instruction, 0 when it does none."""
@@ -95,16 +100,19 @@ class Syntax:
 
     def kinds(self, instruction: str) -> frozenset[str]:
         """The kinds of an instruction, from ``KINDS``; one that adds what it loads is of two."""
-        if self.spill.search(instruction):
-            return frozenset({"spill"})
-        does = {"arithmetic": self.bits(instruction), "load": self.load.search(instruction)}
-        does["store"] = self.store.search(instruction)
+        spills = bool(self.spill.search(instruction))
+        does = {
+            "arithmetic": self.bits(instruction) > 0,
+            "load": not spills and bool(self.load.search(instruction)),
+            "store": not spills and bool(self.store.search(instruction)),
+            "spill": spills,
+        }
         return frozenset(kind for kind, found in does.items() if found)
 
-    def count(self, pattern: re.Pattern[str], instructions: tuple[str, ...]) -> int:
-        """Matching instructions; ARM's ldp and stp move two registers and count as two."""
-        found = list(filter(pattern.search, instructions))
-        return len(found) + sum(each.startswith(("ldp", "stp")) for each in found)
+    def count(self, pattern: re.Pattern[str], instructions: Iterable[str]) -> int:
+        """Vectors that matching instructions move: ARM's ldp, stp, ld2, st4 move two to four."""
+        found = filter(pattern.search, instructions)
+        return sum(max(1, len(ARM_VECTOR.findall(each.partition("[")[0]))) for each in found)
 
 
 # AT&T order: the destination is the last operand, and memory is written 8(%rax,%rcx,4).
@@ -112,9 +120,10 @@ X86 = Syntax(
     arithmetic=re.compile(r"v?(add|sub|mul|div|min|max|sqrt|fn?m(add|sub)\d+)[ps]s\b"),
     multiply_add=re.compile(r"vfn?m(add|sub)\d+[ps]s\b"),
     widths=((r"^\w+ss\b", 32), (r"%zmm", 512), (r"%ymm", 256), (r"%xmm", 128)),
-    load=re.compile(r"\(%[^)]*\).*, .*%[xyz]mm"),
-    store=re.compile(r"%[xyz]mm\d+, .*\(%[^)]*\)(\s*\{%k\d\})?$"),
+    load=re.compile(r"\([^)]*%[^)]*\).*, .*%[xyz]mm"),
+    store=re.compile(r"%[xyz]mm\d+, .*\([^)]*%[^)]*\)(\s*\{%k\d\})?$"),
     spill=re.compile(r"%[xyz]mm.*\(%rsp\)|\(%rsp\).*%[xyz]mm"),
+    float64=re.compile(r"\sv?(add|sub|mul|div|min|max|sqrt|fn?m(add|sub)\d+)[ps]d\s"),
 )
 # The number of bits in an SVE register (z) is not in the text: counted as the 128 that all have.
 # A function keeps d8 to d15 for its caller, so the stack sees those without any spill.
@@ -125,13 +134,11 @@ ARM = Syntax(
     load=re.compile(r"^ld\w+ .*\b[qdsvz]\d.*\["),
     store=re.compile(r"^st\w+ .*\b[qdsvz]\d.*\["),
     spill=re.compile(r"^(ld|st)\w+ .*\b[qsz]\d+, .*\[sp\b"),
+    float64=re.compile(r"\sf(add|sub|mul|div|sqrt|madd|mla)(\.2d)?\s+(d\d|v\d+\.2d)"),
 )
-
-FUNCTION = re.compile(r"\.cfi_startproc(.*?)\.cfi_endproc", re.DOTALL)
-LABEL = re.compile(r"^(\.?LBB\d+_\d+):")
-JUMP = re.compile(r"^\w.*?(\.?LBB\d+_\d+)$")
-NO_WAY_ON = re.compile(r"(jmpq?|b|br|retq?|ud2|brk)\b(?!\.)")  # what follows is not run next
-Function = list[tuple[str, ...]]  # its basic blocks: only the last instruction of one jumps
+ARM_VECTOR = re.compile(r"(?<![\w%])[bhsdqvz]\d+\b")
+UNTOLD = 16
+CALL = re.compile(r"^\s+(?:callq?|bl)\s+(?!_*tvm|main|mem)(\w+)", re.MULTILINE | re.IGNORECASE)
 
 
 def assembly(program: TensorProgram, *, cpu: str | None = None) -> Assembly:
@@ -149,18 +156,20 @@ def assembly(program: TensorProgram, *, cpu: str | None = None) -> Assembly:
 def read_assembly(text: str, cpu: str) -> Assembly:
     """The hot loop of LLVM's text for x86-64 or AArch64; raises ``UsageError`` as above."""
     syntax = X86 if "%" in text else ARM
+    computing = [each for each in functions(text) if any(map(syntax.bits, each.listing))]
     found = [
-        ((depth, sum(map(syntax.bits, loop))), loop, blocks)
-        for blocks, successors in map(_blocks, FUNCTION.findall(text))
-        for depth, loop in _innermost(blocks, natural_loops(successors), syntax)
+        (runs * sum(map(syntax.bits, loop)), loop)
+        for function in computing
+        for runs, loop in _innermost(function, syntax)
     ]
     if not found:
         raise UsageError(
-            "assembly: the compiled program does not compute",
-            expected="float32 arithmetic, such as multiply-adds",
-            got="no such instruction: it moves data only",
+            "assembly: the compiled program has no float32 arithmetic",
+            expected="additions, multiplications, divisions, roots, minima or maxima of float32",
+            got=_got_instead(text, syntax),
         )
-    _, hot, blocks = max(found, key=lambda each: each[0])
+    _, hot = max(found, key=lambda each: each[0])
+    everything = [each for function in computing for each in function.listing]
     return Assembly(
         cpu=cpu,
         hot_loop=hot,
@@ -169,67 +178,34 @@ def read_assembly(text: str, cpu: str) -> Assembly:
         multiply_adds=sum(bool(syntax.multiply_add.match(each)) for each in hot),
         loads=syntax.count(syntax.load, hot),
         stores=syntax.count(syntax.store, hot),
-        spills=sum(bool(syntax.spill.search(each)) for block in blocks for each in block),
+        spills=syntax.count(syntax.spill, everything),
     )
 
 
-def _blocks(text: str) -> tuple[Function, list[set[int]]]:
-    """Basic blocks of a function, with one space for each tab, and the successors of each."""
-    blocks: list[list[str]] = [[]]
-    places: dict[str, int] = {}
-    for line in text.splitlines():
-        if label := LABEL.match(line):
-            blocks.append([])
-            places[label[1]] = len(blocks) - 1
-        elif line[:1].isspace() and line.strip() and line.lstrip()[0] not in ".#;/":
-            blocks[-1].append(" ".join(line.split()))
-            if JUMP.match(blocks[-1][-1]):
-                blocks.append([])
-    successors = []
-    for place, block in enumerate(blocks, start=1):
-        last = block[-1] if block else ""
-        follow = {place} if place < len(blocks) and not NO_WAY_ON.match(last) else set()
-        successors.append(follow | ({places[jump[1]]} if (jump := JUMP.match(last)) else set()))
-    return [tuple(block) for block in blocks], successors
-
-
-def natural_loops(successors: Sequence[Set[int]]) -> list[set[int]]:
-    """The blocks of each loop, where block 0 is the entry.
-
-    The head of a loop dominates a block that jumps back to it: every path from the entry to that
-    block goes through the head. Source: A. Aho et al., Compilers, 2nd edition, section 9.6.
-    """
-    nodes = range(len(successors))
-    before = [[each for each in nodes if node in successors[each]] for node in nodes]
-    dominators = [{0}, *({*nodes} for _ in nodes[1:])]
-    changed = True
-    while changed:
-        changed = False
-        for node in nodes[1:]:
-            found = set(nodes).intersection(*(dominators[each] for each in before[node])) | {node}
-            changed |= found != dominators[node]
-            dominators[node] = found
-    loops: dict[int, set[int]] = {}
-    for tail in nodes:
-        for head in successors[tail] & dominators[tail]:
-            inside, waiting = loops.setdefault(head, {head}), [tail]
-            while waiting:
-                if (node := waiting.pop()) not in inside:
-                    inside.add(node)
-                    waiting += before[node]
-    return list(loops.values())
-
-
-def _innermost(
-    blocks: Function, loops: list[set[int]], syntax: Syntax
-) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """(depth, instructions) of the loops with arithmetic in them and none in a loop inside."""
-    computing = {n for n, block in enumerate(blocks) if any(map(syntax.bits, block))}
-    busy = [loop for loop in (set(range(len(blocks))), *loops) if loop & computing]
+def _innermost(function: Function, syntax: Syntax) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """(runs, instructions) of the loops with arithmetic in them and none in a loop inside."""
+    loops = function.loops
+    computing = {n for n, block in enumerate(function.blocks) if any(map(syntax.bits, block))}
+    busy = [
+        loop for loop in (set(range(len(function.blocks))), *loops.values()) if loop & computing
+    ]
+    counters = Counters(function)
+    runs = {head: counters.iterations(head) or UNTOLD for head in loops}
     for loop in busy:
         if not any(other < loop for other in busy):
-            depth = sum(loop < other for other in busy)
-            yield depth, tuple(each for n in sorted(loop) for each in blocks[n])
+            yield (
+                prod(runs[head] for head, around in loops.items() if loop <= around),
+                function.instructions(loop),
+            )
+
+
+def _got_instead(text: str, syntax: Syntax) -> str:
+    """What a program without float32 arithmetic does, as far as its instructions tell."""
+    if calls := sorted(set(CALL.findall(text))):
+        return f"calls of {', '.join(calls)}, whose instructions are not the program's"
+    if syntax.float64.search(text):
+        return "float64 arithmetic"
+    return "none: it moves, compares or selects"
 
 
 # --- the chain behind a sum -----------------------------------------------------------------------

@@ -8,20 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
-from mlc_course.tensor_program.memory import Counter, int64_array
+from mlc_course.tensor_program.memory import Counter, int64_array, sequence
 from mlc_course.tensor_program.schedule import lookup
 from mlc_course.tensor_program.tir import (
-    IF_THEN_ELSE,
+    MOVES,
+    Begin,
+    Bound,
     Call,
-    Op,
+    Expr,
     Schedule,
     Step,
     TensorProgram,
     Touch,
     compile_program,
     every_step,
+    is_lazy,
+    name_of,
     operands,
     shared_tensor,
     tirx,
@@ -30,7 +34,8 @@ from mlc_course.tensor_program.tir import (
 
 ARITHMETIC = (tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Min, tirx.Max)
 EXP = "tirx.exp"
-FREE = (IF_THEN_ELSE, "tirx.reinterpret")  # these move a value and compute nothing
+ROOT = "root"  # the block around all, and whatever is in no block
+FMA = "tirx.fma"  # an addition and a multiplication
 
 
 @dataclass(frozen=True)
@@ -59,13 +64,12 @@ def stages(program: TensorProgram) -> tuple[Stage, ...]:
     Raises what ``tir.walk`` raises, and ``UsageError`` when a condition depends on data.
     """
     sch = program if isinstance(program, Schedule) else Schedule(program)
-    counted = runs(program)
+    counted = _counted(program)
     found = []
     for name in lookup.blocks(sch):
-        block, times = sch.get(sch.get_sblock(name)), counted.get(name, 0)
-        each_flops, each_exps = _arithmetic(block.body)
-        elements = prod(int(each.dom.extent) for each in block.iter_vars)
-        found.append(Stage(name, times, elements, times * each_flops, times * each_exps))
+        iterators = sch.get(sch.get_sblock(name)).iter_vars
+        elements = prod(int(each.dom.extent) for each in iterators)
+        found.append(Stage(name, counted[name].runs, elements, *counted[name][1:]))
     return tuple(found)
 
 
@@ -80,60 +84,95 @@ def exps(program: TensorProgram) -> int:
 
 
 def runs(program: TensorProgram) -> dict[str, int]:
-    """Count how often each block stores an element, by the program's loops with no other body.
+    """Count how often each block runs; inits are runs of their own."""
+    return {name: work.runs for name, work in _counted(program).items() if name != ROOT}
+
+
+class Work(NamedTuple):
+    """What a block does in a whole run of the program."""
+
+    runs: int
+    flops: int
+    exps: int
+
+
+def _counted(program: TensorProgram) -> dict[str, Work]:
+    """Count by the program's loops and conditions with no other body.
 
     LLVM sees through most such loops, so that this takes no longer for large sizes.
     """
     steps = walk(program)
-    stores = (each for each in every_step(steps) if isinstance(each, Touch) and each.writes)
-    blocks = list(dict.fromkeys(each.block for each in stores))
-    counts = int64_array(max(len(blocks), 1), 0)
-    compile_program(_Tally(blocks).function(steps))(shared_tensor(counts))
-    return dict(zip(blocks, map(int, counts), strict=False))
+    blocks = [each.block for each in every_step(steps) if isinstance(each, Begin)]
+    tally = _Tally(list(dict.fromkeys([ROOT, *blocks])))
+    counts = int64_array(len(tally.place) * len(Work._fields), 0)
+    compile_program(tally.function(steps))(shared_tensor(counts))
+    rows = counts.reshape(-1, len(Work._fields)).tolist()
+    return dict(zip(tally.place, map(Work._make, rows), strict=True))
 
 
-def _arithmetic(body: Any) -> tuple[int, int]:
-    """(float operations, exps) of one run of a block's body."""
-    found = [name for value in _values(body) for name in _operations(value)]
-    return len(found), found.count(EXP)
+def _arithmetic(value: Expr) -> list[str]:
+    """Names of the float operations in an expression that are done whenever it is evaluated.
+
+    What a ``let`` binds is a step of its own in ``tir.walk``, and so counted there.
+    """
+    if isinstance(value, tirx.Let):
+        return _arithmetic(value.body)
+    inside = operands(value)[:1] if is_lazy(value) else operands(value)
+    found = [name for each in inside for name in _arithmetic(each)]
+    if "float" not in str(value.ty.dtype):
+        return found
+    if isinstance(value, ARITHMETIC):
+        return [*found, type(value).__name__]
+    if isinstance(value, Call) and name_of(value) not in MOVES:
+        return [*found, *[name_of(value)] * (2 if name_of(value) == FMA else 1)]
+    return found
 
 
-def _values(body: Any) -> Iterator[Any]:
-    """The values that the statements of a block store."""
-    match body:
-        case tirx.BufferStore():
-            yield body.value
-        case tirx.SeqStmt():
-            for each in body.seq:
-                yield from _values(each)
-        case tirx.For():
-            for value in _values(body.body):
-                yield from [value] * int(body.extent)
-
-
-def _operations(value: Any) -> Iterator[str]:
-    """Names of the float operations in an expression."""
-    for each in operands(value):
-        yield from _operations(each)
-    if "float" in str(value.ty.dtype):
-        if isinstance(value, ARITHMETIC):
-            yield type(value).__name__
-        elif isinstance(value, Call) and isinstance(value.op, Op) and value.op.name not in FREE:
-            yield str(value.op.name)
+def _lazy_parts(value: Expr) -> Iterator[Expr]:
+    """The outermost ``if_then_else`` in an expression."""
+    if is_lazy(value):
+        yield value
+    elif isinstance(value, tirx.Let):
+        yield from _lazy_parts(value.body)
+    else:
+        for each in operands(value):
+            yield from _lazy_parts(each)
 
 
 class _Tally(Counter):
-    """Writes a program that counts the stores of each block and looks at no address."""
+    """Writes a program that counts runs and operations of each block, and looks at no address."""
 
     def __init__(self, blocks: Sequence[str]) -> None:
         super().__init__({}, ())
         self.place = {name: place for place, name in enumerate(blocks)}
-        self.counts = tirx.decl_buffer((max(len(blocks), 1),), "int64", name="counts")
+        room = len(blocks) * len(Work._fields)
+        self.counts = tirx.decl_buffer((room,), "int64", name="counts")
 
     def statements(self, steps: Sequence[Step]) -> list[Any]:
         found = []
         for step in steps:
-            if isinstance(step, Touch) and step.writes:
-                found.append(self.add(self.place[step.block], 1))
+            match step:
+                case Begin():
+                    found += self.count(step.block, Work(1, 0, 0))
+                case Touch(writes=True):
+                    found += self.work(step.block, step.value)
+                case Bound(extent=None):
+                    found += self.work(step.block, step.value)
             found += self.statement(step)
         return found
+
+    def work(self, block: str, value: Expr) -> list[Any]:
+        """Count the operations of an expression, and of the sides that its conditions choose."""
+        names = _arithmetic(value)
+        found = self.count(block, Work(0, len(names), names.count(EXP)))
+        for each in _lazy_parts(value):
+            condition, *sides = operands(each)
+            then, otherwise = (self.work(block, side) for side in sides)
+            if then or otherwise:
+                self.check_known(condition)
+                found.append(tirx.IfThenElse(condition, sequence(then), sequence(otherwise)))
+        return found
+
+    def count(self, block: str, work: Work) -> list[Any]:
+        first = self.place[block] * len(Work._fields)
+        return [self.add(first + i, amount) for i, amount in enumerate(work) if amount]

@@ -47,6 +47,16 @@ KINDS = {
     tirx.ForKind.UNROLLED: "unrolled",
 }
 IF_THEN_ELSE = "prim.if_then_else"
+MOVES = (IF_THEN_ELSE, "prim.likely", "tirx.reinterpret")  # compute nothing
+# Functions of floats that return a float of the same type, by their number of arguments.
+MATHEMATICS = {
+    1: "exp exp2 exp10 log log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh erf "
+    "sigmoid floor trunc round nearbyint fabs",
+    2: "pow fmod atan2 hypot copysign",
+    3: "fma",
+}
+FUNCTIONS = {f"tirx.{name}": n for n, names in MATHEMATICS.items() for name in names.split()}
+FUNCTIONS |= {"prim.ceil": 1, "prim.log2": 1}
 REDUCTION = 2  # IterVar.iter_type of a reduction
 
 
@@ -68,8 +78,8 @@ class Touch:
 class Bound:
     """A binding: ``var`` means ``value`` from here on; a block iterator should be in [0, extent).
 
-    For a block iterator, ``block`` names its block, and ``reduces`` says whether it is a reduction
-    axis.
+    ``block`` names the block that it is in; for an iterator, ``reduces`` says whether it is a
+    reduction axis.
     """
 
     var: Var
@@ -99,7 +109,14 @@ class Repeat:
     body: tuple[Step, ...]
 
 
-Step = Touch | Bound | Guard | Repeat
+@dataclass(frozen=True, eq=False)
+class Begin:
+    """A run of a block begins here (of ``C_init``, for the init of block ``C``)."""
+
+    block: str
+
+
+Step = Touch | Bound | Guard | Repeat | Begin
 
 
 def main_function(program: TensorProgram) -> PrimFunc:
@@ -143,9 +160,14 @@ def with_body(stmt: Any, body: Any) -> Any:
     return SBlockRealize(stmt.iter_values, stmt.predicate, SBlock(*head, body, *rest))
 
 
+def name_of(call: Call) -> str:
+    """The name of the function that is called, such as ``tirx.exp``."""
+    return str(call.op.name) if isinstance(call.op, Op) else str(call.op)
+
+
 def is_lazy(expr: Expr) -> bool:
     """Tell whether only one side is evaluated: ``if_then_else`` (``Select`` evaluates both)."""
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == IF_THEN_ELSE
+    return isinstance(expr, Call) and name_of(expr) == IF_THEN_ELSE
 
 
 def operands(expr: Expr) -> Sequence[Expr]:
@@ -175,8 +197,14 @@ def reads(expr: Expr, block: str) -> tuple[Step, ...]:
         sides = reads(then, block), reads(otherwise, block)
         return (*reads(condition, block), *([Guard(condition, *sides)] if any(sides) else []))
     if isinstance(expr, tirx.Let):
-        bound = Bound(expr.var, expr.value)
+        bound = Bound(expr.var, expr.value, block=block)
         return (*reads(expr.value, block), bound, *reads(expr.body, block))
+    if isinstance(expr, Call) and name_of(expr) not in (*FUNCTIONS, *MOVES):
+        raise UsageError(
+            f"block {block}: a call whose accesses are not known",
+            expected="loads, arithmetic and mathematical functions",
+            got=expr,
+        )
     inner = tuple(step for operand in operands(expr) for step in reads(operand, block))
     if isinstance(expr, TensorLoad):
         return (*inner, Touch(block, expr.source, tuple(expr.indices), writes=False))
@@ -200,7 +228,7 @@ def _statement(stmt: Any, block: str) -> tuple[Step, ...]:
             sides = [_statement(s, block) if s else () for s in (stmt.then_case, stmt.else_case)]
             return (*reads(stmt.condition, block), Guard(stmt.condition, *sides))
         case tirx.Bind():
-            return (*reads(stmt.value, block), Bound(stmt.var, stmt.value))
+            return (*reads(stmt.value, block), Bound(stmt.var, stmt.value, block=block))
         case tirx.Evaluate():
             return reads(stmt.value, block)
         case tirx.AllocBuffer():
@@ -235,12 +263,12 @@ def _block(stmt: Any) -> tuple[Step, ...]:
         for each, value in zip(block.iter_vars, stmt.iter_values, strict=True)
     ]
     if block.init is not None:
-        first: tuple[Step, ...] = _statement(block.init, f"{name}_init")
+        first: tuple[Step, ...] = (Begin(f"{name}_init"), *_statement(block.init, f"{name}_init"))
         for each in reversed(block.iter_vars):
             if each.iter_type == REDUCTION:
                 first = (Guard(tirx.EQ(each.var, each.dom.min), first),)
         steps += first
-    steps += _statement(block.body, name)
+    steps += [Begin(name), *_statement(block.body, name)]
     if isinstance(stmt.predicate, tirx.IntImm) and int(stmt.predicate.value) == 1:
         return tuple(steps)
     return (*reads(stmt.predicate, name), Guard(stmt.predicate, tuple(steps)))

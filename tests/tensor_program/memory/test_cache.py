@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,16 +10,16 @@ from pathlib import Path
 
 import pytest
 import tvm
-import tvm_ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from under_valgrind import compiled, needs_valgrind
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.machine import describe
 from mlc_course.tensor_program.ladders import ladder, scheduled, select
 from mlc_course.tensor_program.memory.cache import Cache, Counts, count, levels
 from mlc_course.tensor_program.problems import make_workload
-from mlc_course.tensor_program.tir import PAGE, PrimFunc, Schedule, T, cpu_target, tirx
+from mlc_course.tensor_program.tir import PAGE, PrimFunc, Schedule, T, tirx
 
 
 class SlowCache:
@@ -174,6 +172,33 @@ def test_a_program_whose_addresses_depend_on_data_is_refused(program: PrimFunc) 
         count(program)
 
 
+STRIDED = """
+def main(x: T.handle, Y: T.Buffer((64, 64), "float32")):
+    X = T.match_buffer(x, (64, 64), "float32", {how})
+    for i, j in T.grid(64, 64):
+        Y[i, j] = X[i, j]"""
+VECTORS = """
+def main(X: T.Buffer((64,), "float32x4"), Y: T.Buffer((64,), "float32x4")):
+    for i in range(64):
+        Y[i] = X[i]"""
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        (STRIDED.format(how="strides=[1, 64]"), "strides"),
+        (STRIDED.format(how="elem_offset=3"), "an offset"),
+        (VECTORS, "vectors"),
+    ],
+)
+def test_elements_that_do_not_stand_side_by_side_are_refused(text: str, got: str) -> None:
+    """Their lines are others than those of a row-major array of single numbers."""
+    program = tvm.script.from_source(f"@T.prim_func(s_tir=True){text}")
+    with pytest.raises(UsageError, match="its addresses are not followed") as caught:
+        count(program)
+    assert caught.value.got == got
+
+
 @pytest.mark.parametrize("sizes", [(1000, 8, 64), (32768, 3, 64), (32768, 8, 48), (0, 8, 64)])
 def test_a_cache_that_cannot_be_is_refused(sizes: tuple[int, int, int]) -> None:
     with pytest.raises(SizeError, match="powers of two"):
@@ -201,35 +226,24 @@ def test_the_counts_are_what_cachegrind_recorded(name: str) -> None:
     assert counts.misses == pytest.approx(RECORDED[name], rel=0.005)
 
 
-HARNESS = Path(__file__).parent / "cachegrind_harness.c"
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not shutil.which("valgrind") or not shutil.which("cc"), reason="needs valgrind and cc"
-)
+@needs_valgrind
 @pytest.mark.parametrize("name", ["naive", "tile", "micro-kernel"])
 def test_the_counts_are_what_cachegrind_finds_now(name: str, tmp_path: Path) -> None:
     size = 192
     program, cache = matmul(name, size), Cache()
-    tvm.compile(program.mod, target=cpu_target(cpu="haswell")).export_library(tmp_path / "lib.so")
-    ffi = Path(tvm_ffi.__file__).parent
-    linked = ["-Wl,--no-as-needed", f"-L{ffi}/lib", "-ltvm_ffi", "-ldl", f"-Wl,-rpath,{ffi}/lib"]
-    subprocess.run(
-        ["cc", "-O1", HARNESS, f"-I{ffi}/include", "-o", tmp_path / "harness", *linked], check=True
-    )
+    library = compiled(program, [(size, size)] * 3, tmp_path, cpu="haswell")
 
     def found(calls: int) -> int:
-        done = subprocess.run(
-            ["valgrind", "--tool=cachegrind", "--cache-sim=yes"]
-            + [f"--cachegrind-out-file={tmp_path / 'out'}", "--LL=8388608,16,64"]
-            + [f"--D1={cache.bytes},{cache.ways},{cache.line}"]
-            + [tmp_path / "harness", tmp_path / "lib.so", str(calls), *[f"{size}x{size}"] * 3],
-            capture_output=True,
-            text=True,
-            check=True,
+        told = library.under(
+            "--tool=cachegrind",
+            "--cache-sim=yes",
+            f"--cachegrind-out-file={tmp_path / 'out'}",
+            "--LL=8388608,16,64",
+            f"--D1={cache.bytes},{cache.ways},{cache.line}",
+            calls=calls,
         )
-        return int(re.search(r"D1  misses:\s+([\d,]+)", done.stderr)[1].replace(",", ""))
+        return int(re.search(r"D1  misses:\s+([\d,]+)", told)[1].replace(",", ""))
 
     (counts,) = count(program, cache)
     assert counts.misses == pytest.approx(found(1) - found(0), rel=0.03)

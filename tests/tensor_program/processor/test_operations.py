@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tvm.script import from_source
 
+from mlc_course.errors import UsageError
 from mlc_course.tensor_program.ladders import ladder
 from mlc_course.tensor_program.problems import (
     linear_relu,
@@ -83,3 +85,65 @@ def test_a_condition_is_counted_as_often_as_it_holds() -> None:
 
     (stage,) = stages(odd)
     assert (stage.runs, stage.elements, stage.times) == (5, 10, 0.5)
+
+
+def block(statements: str, size: int = 100) -> PrimFunc:
+    """A block over ``size`` elements, with these statements as its body."""
+    lines = "\n".join(f"            {line}" for line in statements.splitlines())
+    source = f"""
+@T.prim_func(s_tir=True)
+def main(X: T.Buffer(({size},), "float32"), Y: T.Buffer(({size},), "float32")):
+    for i in range({size}):
+        with T.sblock("Y"):
+            v = T.axis.spatial({size}, i)
+{lines}
+"""
+    made: PrimFunc = from_source(source)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("body", "flops", "exps"),
+    [
+        ("Y[v] = X[v] + T.float32(1)", 100, 0),
+        ("Y[v] = X[v] + T.float32(1)\nX[v] = Y[v] * T.float32(2)", 200, 0),
+        ("for k in range(5):\n    Y[v] = Y[v] + T.exp(X[v])", 1000, 500),
+        (
+            "if v < 50:\n    Y[v] = X[v] + T.float32(1)\nelse:\n    Y[v] = T.exp(X[v]) * X[v]",
+            150,
+            50,
+        ),
+        ("if v < 50:\n    Y[v] = X[v] + T.float32(1)", 50, 0),
+        ("x = T.bind(X[v] + T.float32(1))\nY[v] = x * x", 200, 0),
+        ("Y[v] = T.if_then_else(v < 10, T.exp(X[v]), X[v])", 10, 10),
+        ("Y[v] = T.if_then_else(v < 10, T.exp(X[v]), X[v]) + T.float32(1)", 110, 10),
+        (
+            "Y[v] = T.if_then_else(v < 10, T.if_then_else(v < 5, T.exp(X[v]), X[v] + X[v]), X[v])",
+            10,
+            5,
+        ),
+        ("Y[v] = T.Select(v < 10, T.exp(X[v]), X[v])", 100, 100),  # evaluates both
+        ("Y[v] = T.fma(X[v], X[v], X[v])", 200, 0),
+        ("Y[v] = T.sqrt(T.max(X[v], T.float32(0)))", 200, 0),
+        ("Y[v] = T.Cast('float32', v + 1)", 0, 0),
+    ],
+)
+def test_operations_are_counted_where_they_are_done(body: str, flops: int, exps: int) -> None:
+    (stage,) = stages(block(body))
+    assert (stage.runs, stage.elements, stage.flops, stage.exps) == (100, 100, flops, exps)
+
+
+ACCESSES = "T.reads(X[v])\nT.writes(Y[v])\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        (f"{ACCESSES}T.evaluate(T.call_extern('int32', 'puts', X.data))", "a call whose accesses"),
+        (f"{ACCESSES}Y[v] = T.call_extern('float32', 'expf', X[v])", "a call whose accesses"),
+        ("Y[v] = T.if_then_else(X[v] < T.float32(0), T.exp(X[v]), X[v])", "depend on its data"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(body: str, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        stages(block(body))

@@ -1,6 +1,6 @@
-/* Calls a program that TVM exported, without Python: cachegrind/harness lib.so CALLS 4x8 8x16 ...
+/* Calls a program that TVM exported, without Python: harness lib.so CALLS 4x8 8x16x3 ...
 
-The arrays (float32, two axes) and the program's own buffers stand one behind the other in zeroed
+The arrays (float32, at most four axes) and the program's own buffers stand one behind the other in zeroed
 memory, each from a new page on. What the generated code takes from TVM's runtime is given here. */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@ memory, each from a new page on. What the generated code takes from TVM's runtim
 #include <string.h>
 #include <tvm/ffi/c_api.h>
 
-enum { MOST = 16, PAGE = 4096, ROOM = 1 << 26 };
+enum { MOST = 16, AXES = 4, PAGE = 4096, ROOM = 1 << 26 };
 typedef int (*Main)(void*, const TVMFFIAny*, int32_t, TVMFFIAny*);
 typedef struct { void* sync_handle; int32_t num_task; } Group;
 
@@ -47,15 +47,17 @@ int main(int count, char** words) {
   give(library, "__TVMBackendParallelLaunch", launch);
   static TVMFFIAny values[MOST], result;
   static DLTensor tensors[MOST];
-  static int64_t shapes[MOST][2], strides[MOST][2];
+  static int64_t shapes[MOST][AXES], strides[MOST][AXES];
   int arrays = count - 3;
   for (int i = 0; i < arrays; i++) {
-    if (sscanf(words[i + 3], "%ldx%ld", &shapes[i][0], &shapes[i][1]) != 2) return 1;
-    strides[i][0] = shapes[i][1];
-    strides[i][1] = 1;
-    tensors[i].data = take(shapes[i][0] * shapes[i][1] * sizeof(float));
+    int axes = 0;
+    for (char* size = words[i + 3]; *size && axes < AXES; size += *size == 'x')
+      shapes[i][axes++] = strtol(size, &size, 10);
+    int64_t elements = 1;
+    for (int axis = axes; axis-- > 0; elements *= shapes[i][axis]) strides[i][axis] = elements;
+    tensors[i].data = take(elements * sizeof(float));
     tensors[i].device.device_type = kDLCPU;
-    tensors[i].ndim = 2;
+    tensors[i].ndim = axes;
     tensors[i].dtype = (DLDataType){kDLFloat, 32, 1};
     tensors[i].shape = shapes[i];
     tensors[i].strides = strides[i];

@@ -1,0 +1,113 @@
+"""Compiled programs under valgrind, without Python around them: every instruction is counted."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tvm
+import tvm_ffi
+
+from mlc_course.tensor_program.tir import TensorProgram, cpu_target
+
+HARNESS = Path(__file__).parent / "valgrind_harness.c"
+TOOLS = ("valgrind", "cc", "objdump")
+needs_valgrind = pytest.mark.skipif(
+    not all(map(shutil.which, TOOLS)), reason=f"needs {', '.join(TOOLS)}"
+)
+PADDING = re.compile(r"(data16 |cs )*(nop[wl]?|xchg\s+%ax,%ax)\b")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program as a library in a folder, beside the harness that calls it."""
+
+    folder: Path
+    text: str  # LLVM's assembly
+    shapes: tuple[str, ...]
+
+    def under(self, *options: str, calls: int = 1) -> str:
+        """Run it so often under a tool of valgrind, and return what valgrind prints."""
+        words = [str(self.folder / "harness"), str(self.folder / "lib.so"), str(calls)]
+        command = ["valgrind", *options, *words, *self.shapes]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stderr
+
+
+def compiled(
+    program: TensorProgram, shapes: Sequence[tuple[int, ...]], folder: Path, *, cpu: str
+) -> Compiled:
+    """Compile for a processor that valgrind knows: it has no AVX-512."""
+    module: Any = tvm.compile(getattr(program, "mod", program), target=cpu_target(cpu=cpu))
+    module.export_library(str(folder / "lib.so"))
+    ffi = Path(tvm_ffi.__file__).parent
+    linked = ["-Wl,--no-as-needed", f"-L{ffi}/lib", "-ltvm_ffi", "-ldl", f"-Wl,-rpath,{ffi}/lib"]
+    command = ["cc", "-O1", HARNESS, f"-I{ffi}/include", "-o", folder / "harness", *linked]
+    subprocess.run(command, check=True)
+    text = str(module.mod.inspect_source("asm"))
+    return Compiled(folder, text, tuple("x".join(map(str, shape)) for shape in shapes))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How often an instruction ran, and how often it jumped."""
+
+    times: int
+    jumps: int
+
+
+def executed(program: Compiled) -> dict[str, list[Ran]]:
+    """For each function, how often each of its instructions ran in one call of the program."""
+    out = program.folder / "callgrind"
+    program.under(
+        "--tool=callgrind",
+        "--dump-instr=yes",
+        "--collect-jumps=yes",
+        "--compress-pos=no",
+        "--compress-strings=no",
+        f"--callgrind-out-file={out}",
+    )
+    times: dict[int, int] = {}
+    jumps: dict[int, int] = {}
+    ours = False
+    waiting = 0
+    for line in out.read_text().splitlines():
+        if line.startswith("ob="):
+            ours = line.endswith("/lib.so")
+        elif line.startswith(("calls=", "jump=")):
+            waiting = -1  # the next line is where from, or the cost of what was called
+        elif jump := re.match(r"jcnd=(\d+)/", line):
+            waiting = int(jump[1])
+        elif ours and (cost := re.match(r"0x(\w+) \d+(?: (\d+))?", line)):
+            at = int(cost[1], 16)
+            if waiting > 0:
+                jumps[at] = jumps.get(at, 0) + waiting
+            elif waiting == 0:
+                times[at] = times.get(at, 0) + int(cost[2])
+            waiting = 0
+    return {
+        name: [Ran(times.get(at, 0), jumps.get(at, 0)) for at in addresses]
+        for name, addresses in _addresses(program.folder / "lib.so").items()
+    }
+
+
+def _addresses(library: Path) -> dict[str, list[int]]:
+    """The address of each instruction of each function, without those that only fill lines."""
+    command = ["objdump", "-d", "--no-show-raw-insn", str(library)]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found: dict[str, list[int]] = {}
+    for line in listing.splitlines():
+        if name := re.match(r"\w+ <(.+)>:", line):
+            found[name[1]] = []
+        elif (at := re.match(r"\s+(\w+):\s+(.+)", line)) and not PADDING.match(at[2]):
+            found[name_of_last(found)].append(int(at[1], 16))
+    return found
+
+
+def name_of_last(found: dict[str, list[int]]) -> str:
+    return next(reversed(found))
