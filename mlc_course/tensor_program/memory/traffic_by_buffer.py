@@ -104,7 +104,7 @@ def traffic(program: TensorProgram, *levels: Cache) -> Traffic:
     run = compile_program(counter.function(steps))
     run(*map(shared_tensor, tags), shared_tensor(counts))
     table = counts.reshape(len(base), counter.row)
-    _write_the_rest_back(table, tags, levels, np.array(list(base.values())))
+    _write_the_rest_back(table, tags, levels, counter.shift)
     return Traffic(levels, tuple(map(_moved, base, table, [levels] * len(base))))
 
 
@@ -119,20 +119,32 @@ def _write_the_rest_back(
     table: NDArray[np.int64],
     tags: Sequence[NDArray[np.int64]],
     levels: Sequence[Cache],
-    starts: NDArray[np.int64],
+    shift: int,
 ) -> None:
-    """Charge the changed lines that are still held, level by level."""
-    changed = np.empty(0, np.int64)  # bytes at which they begin
+    """Charge the changed lines that are still held, as when they fall out, level by level."""
+    first, owners = np.empty(0, np.int64), np.empty(0, np.int64)  # bytes where lines begin
     for level, (cache, held) in enumerate(zip(levels, tags, strict=True)):
-        own = (held[(held != EMPTY) & (held & 1 == 1)] >> 1) * cache.line
-        changed = np.unique(np.concatenate((changed // cache.line * cache.line, own)))
-        owners = np.searchsorted(starts, changed, side="right") - 1
+        lines, marks = held >> shift, held & (1 << shift) - 1
+        known = held != EMPTY
+        place = {int(line): n for n, line in enumerate(lines) if known[n]}
+        passed = []
+        for byte, owner in zip(first.tolist(), owners.tolist(), strict=True):
+            n = place.get(byte // cache.line)
+            if n is None:
+                passed.append((byte // cache.line * cache.line, owner))
+            else:
+                marks[n] = owner + 1
+        changed = known & (marks > 0)
+        rest = np.array(passed, np.int64).reshape(-1, 2)
+        first = np.concatenate((lines[changed] * cache.line, rest[:, 0]))
+        owners = np.concatenate((marks[changed] - 1, rest[:, 1]))
         np.add.at(table[:, 3 + 2 * level], owners, 1)
 
 
 class Ledger(Counter):
-    """Writes the counting program; a tag is twice the line's number, and odd once it is changed.
+    """Writes the counting program; a tag is the line's number, and who has changed the line.
 
+    The mark, in the last ``shift`` bits, is 0 for nobody and else one more than the buffer's place.
     The accesses of a statement wait in a queue of addresses, so that one piece of code serves all.
     """
 
@@ -140,6 +152,7 @@ class Ledger(Counter):
         super().__init__(base, levels)
         self.row = 2 + 2 * len(levels)  # of each buffer: loads, stores, then fetched and returned
         self.owner = {buffer: place for place, buffer in enumerate(base)}
+        self.shift = len(base).bit_length()
         size = (max(self.row * len(base), 1),)
         self.counts = tirx.decl_buffer(size, "int64", name="counts")
         self.waiting: list[Touch] = []
@@ -189,13 +202,26 @@ class Ledger(Counter):
         row = self.bound(tirx.shift_right(what.var, int64(1)))
         line = self.bound(self.line_of(0, address.var))
         first = self.bound(self.first_place(0, line.var))
-        changed = tirx.bitwise_or(self.tags[0][first.var], writes.var)
+        mark = tirx.FloorDiv(row.var, int64(self.row)) + 1
+        change = tirx.BufferStore(self.tags[0], self.tag(line.var) + mark, [first.var])
         return [
             *(address, what, writes, row),
             self.add(row.var + writes.var, 1),
             *self.visit(0, address.var, row.var),
-            *(line, first, tirx.BufferStore(self.tags[0], changed, [first.var])),
+            *(line, first, tirx.IfThenElse(writes.var > 0, change, None)),
         ]
+
+    def tag(self, line: Expr) -> Expr:
+        """The tag of a line that nobody has changed."""
+        return tirx.shift_left(line, int64(self.shift))
+
+    def line(self, tag: Expr) -> Expr:
+        """The line of a tag."""
+        return tirx.shift_right(tag, int64(self.shift))
+
+    def mark(self, tag: Expr) -> Expr:
+        """Who has changed the line of a tag, plus 1; or 0."""
+        return tirx.bitwise_and(tag, int64((1 << self.shift) - 1))
 
     def visit(self, level: int, address: Expr, row: Expr) -> list[Any]:
         """Statements that put a line first in its set, as ``Counter.look_up`` does.
@@ -208,7 +234,7 @@ class Ledger(Counter):
         first = self.bound(self.first_place(level, line.var))
         place = first.var + way[0]
         old = self.bound(tags[place])
-        found = _line(old.var).equal(line.var)
+        found = self.line(old.var).equal(line.var)
         move = [
             old,
             tirx.BufferStore(tags, held[0], [place]),
@@ -221,14 +247,16 @@ class Ledger(Counter):
             victim,
             self.add(row + 2 + 2 * level, 1),
             tirx.IfThenElse(
-                tirx.And(victim.var > 0, tirx.bitwise_and(victim.var, int64(1)).equal(int64(1))),
-                tirx.SeqStmt(self.give_back(level, _line(victim.var) * cache.line)),
+                tirx.And(victim.var != EMPTY, self.mark(victim.var) > 0),
+                tirx.SeqStmt(
+                    self.give_back(level, self.line(victim.var) * cache.line, self.mark(victim.var))
+                ),
                 None,
             ),
             *(self.visit(level + 1, line.var * cache.line, row) if below else []),
         ]
         search = [
-            tirx.BufferStore(held, line.var * 2, [0]),
+            tirx.BufferStore(held, self.tag(line.var), [0]),
             tirx.BufferStore(way, int64(0), [0]),
             tirx.While(way[0] < cache.ways, tirx.SeqStmt(move)),
             tirx.IfThenElse(
@@ -237,15 +265,14 @@ class Ledger(Counter):
                 tirx.BufferStore(tags, held[0], [first.var]),
             ),
         ]
-        elsewhere = _line(tags[first.var]) != line.var
+        elsewhere = self.line(tags[first.var]) != line.var
         return [line, first, tirx.IfThenElse(elsewhere, tirx.SeqStmt(search), None)]
 
-    def give_back(self, level: int, address: Expr) -> list[Any]:
+    def give_back(self, level: int, address: Expr, mark: Expr) -> list[Any]:
         """Statements for a changed line that leaves a cache: the next marks it or passes it on."""
-        start = self.bound(address)
-        buffers = [tirx.Cast("int64", start.var >= each) for each in self.base.values()]
-        owner = sum(buffers[1:], int64(0)) * self.row
-        paid = [start, self.add(owner + 3 + 2 * level, 1)]
+        start, by = self.bound(address), self.bound(mark)
+        owner = (by.var - 1) * self.row
+        paid = [start, by, self.add(owner + 3 + 2 * level, 1)]
         if level + 1 == len(self.levels):
             return paid
         cache, tags, way = self.levels[level + 1], self.tags[level + 1], self.way[level + 1]
@@ -253,12 +280,12 @@ class Ledger(Counter):
         first = self.bound(self.first_place(level + 1, line.var))
         old = self.bound(tags[first.var + way[0]])
         note = [
-            tirx.BufferStore(tags, tirx.bitwise_or(old.var, int64(1)), [first.var + way[0]]),
+            tirx.BufferStore(tags, self.tag(line.var) + by.var, [first.var + way[0]]),
             tirx.BufferStore(way, int64(cache.ways + 1), [0]),
         ]
         step = tirx.BufferStore(way, way[0] + 1, [0])
-        look = [old, tirx.IfThenElse(_line(old.var).equal(line.var), tirx.SeqStmt(note), step)]
-        passed = tirx.SeqStmt(self.give_back(level + 1, line.var * cache.line))
+        look = [old, tirx.IfThenElse(self.line(old.var).equal(line.var), tirx.SeqStmt(note), step)]
+        passed = tirx.SeqStmt(self.give_back(level + 1, line.var * cache.line, by.var))
         return [
             *paid,
             line,
@@ -267,7 +294,3 @@ class Ledger(Counter):
             tirx.While(way[0] < cache.ways, tirx.SeqStmt(look)),
             tirx.IfThenElse(way[0].equal(int64(cache.ways)), passed, None),
         ]
-
-
-def _line(tag: Expr) -> Expr:
-    return tirx.shift_right(tag, int64(1))

@@ -167,6 +167,23 @@ def test_what_stays_in_the_cache_goes_back_once_at_the_end() -> None:
     assert [each.returned for each in found.buffers] == [(0, 0), (512, 512), (512, 512), (512, 512)]
 
 
+def test_lines_go_back_at_the_end_as_they_do_when_they_fall_out() -> None:
+    """Two lines of the first cache are one of the second, which does not hold it any more."""
+
+    @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
+    def two(X: T.Buffer((32,), "float32"), Y: T.Buffer((1,), "float32")):  # type: ignore[no-untyped-def, valid-type]
+        for i in range(32):
+            with T.sblock("X"):
+                v = T.axis.spatial(32, i)
+                X[v] = T.float32(1)
+        with T.sblock("Y"):
+            Y[0] = Y[0] + T.float32(1)
+
+    found = traffic(two, Cache(4096, 8), Cache(1024, 1, 128))
+    assert found.of("X").returned == (2 * 64, 2 * 128)
+    assert found.of("Y").returned == (64, 128)
+
+
 def test_registers_are_no_memory_and_a_program_may_touch_none() -> None:
     @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
     def nothing(X: T.Buffer((16,), "float32")):  # type: ignore[no-untyped-def, valid-type]
