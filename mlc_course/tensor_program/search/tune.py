@@ -7,8 +7,10 @@ compiles in memory, so a machine without a compiler can search too.
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
@@ -73,6 +76,13 @@ def measure(
 
     first = once()
     return [first] if first > SLOW_S else [once() for _ in range(READINGS)]
+
+
+def _checked(seconds: list[float]) -> list[float]:
+    """The readings of a clock; raises ``UsageError`` where these are no times."""
+    if not seconds or not all(0 < each < math.inf for each in seconds):
+        raise UsageError("the clock gave no times", expected="seconds above 0", got=seconds)
+    return seconds
 
 
 @derived_object
@@ -135,7 +145,7 @@ class ChildRunner(meta_schedule.runner.PyRunner):  # type: ignore[misc]
         path = str(candidate.artifact_path)
         try:
             future = self.pool.submit(self.timed, path, shapes, self.threads)
-            seconds, error = future.result(), None
+            seconds, error = _checked(future.result()), None
         except TimeoutError:
             seconds, error = None, f"not done after {self.limit_s:g} s"
         except Exception as failure:  # whatever happened in the child is this candidate's alone
@@ -148,6 +158,7 @@ class ChildRunner(meta_schedule.runner.PyRunner):  # type: ignore[misc]
 # --- a search and its database --------------------------------------------------------------------
 
 WORKLOAD_FILE, RECORDS_FILE, ABOUT_FILE = "workload.json", "records.json", "about.json"
+LOCK_FILE = ".lock"
 BATCH = 8  # candidates between two looks of the cost model; small, so that progress is seen
 WARM_UP = 2 * BATCH  # trials before the cost model is asked; TVM's default of 100 is never reached
 FAILED_S = 1e9  # TVM writes 1e10 seconds for a candidate that failed
@@ -181,17 +192,30 @@ def search(
     seconds is a ``Tried`` with an error, and the search goes on. ``timed`` measures a candidate in
     the child, as ``measure`` does.
 
-    Raises ``UsageError`` when the folder holds another search, or one of another machine.
+    Raises ``UsageError`` when the folder holds another search, or one of another machine, when
+    another process searches into it, and when the disk did not keep what was measured.
     """
-    _claim(folder, _about(workload, strategy, threads, seed))
-    database = open_database(folder)
-    done = len(database)
+    lock = _locked(folder)
+    try:
+        _claim(folder, _about(workload, strategy, threads, seed))
+        database = open_database(folder)
+        done = len(database)
+    except BaseException:
+        lock.release()
+        raise
     if done >= trials:
+        lock.release()
         return iter(())
 
     def run(push: Callable[[Tried], None]) -> None:
-        with tempfile.TemporaryDirectory() as drafts:
-            here = InMemoryBuilder(Path(drafts)), ChildRunner(threads, limit_s, push, timed)
+        told = itertools.count(done)
+
+        def tell(tried: Tried) -> None:
+            next(told)
+            push(tried)
+
+        with lock, tempfile.TemporaryDirectory() as drafts:
+            here = InMemoryBuilder(Path(drafts)), ChildRunner(threads, limit_s, tell, timed)
             builder, runner = remote(fleet, limit_s) if fleet else here
             meta_schedule.tune.tune_tasks(
                 tasks=[_task(workload, strategy, threads, seed + done)],
@@ -202,14 +226,43 @@ def search(
                 builder=builder,
                 runner=runner,
                 database=database,
-                measure_callbacks=_callbacks(push if fleet else None),
+                measure_callbacks=_callbacks(tell if fleet else None),
                 cost_model=meta_schedule.cost_model.XGBModel(
                     num_warmup_samples=WARM_UP, num_tuning_cores=usable_cores()
                 ),
             )
 
+            _check_kept(folder, next(told))
+
     logging.getLogger("tvm.s_tir.meta_schedule").setLevel(logging.ERROR)
     return pushed(run)
+
+
+def _locked(folder: Path) -> FileLock:
+    """The right to write into a folder, which ends with this process at the latest."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK_FILE, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UsageError(
+            f"another search writes into {folder}",
+            expected="one at a time",
+            got=f"{folder / LOCK_FILE} is locked",
+            hint="wait for it, or name another folder: --out DIR",
+        ) from None
+    return lock
+
+
+def _check_kept(folder: Path, trials: int) -> None:
+    kept = len(_lines(folder / RECORDS_FILE))
+    if kept < trials:
+        raise UsageError(
+            f"{folder / RECORDS_FILE} did not keep what was measured",
+            expected=f"{trials} trials",
+            got=kept,
+            hint="is the disk full? The same search goes on where the file ends",
+        )
 
 
 def _about(workload: Workload, strategy: Strategy, threads: int, seed: int) -> Record:
@@ -247,20 +300,68 @@ def read_about(folder: Path) -> Record | None:
     path = folder / ABOUT_FILE
     if not path.exists():
         return None
-    about: Record = json.loads(path.read_text())
-    return about
+    try:
+        about: Record = json.loads(path.read_text())
+        if {"machine", "workload", "strategy", "threads"} <= about.keys():
+            return about
+    except (ValueError, AttributeError):
+        pass
+    raise UsageError(
+        f"{path} is damaged",
+        expected="what this folder's search is for, as JSON",
+        got=f"{path.stat().st_size} bytes",
+        hint=f"the trials are in {RECORDS_FILE}; search into another folder: --out DIR",
+    )
 
 
 def open_database(folder: Path) -> Any:
-    """The folder's database, made when there is none."""
+    """The folder's database, made when there is none.
+
+    A last line that was not written whole is dropped. Raises ``UsageError`` for any other line that
+    is no record.
+    """
+    for name in (WORKLOAD_FILE, RECORDS_FILE):
+        _drop_torn_line(folder / name)
     paths = [str(folder / name) for name in (WORKLOAD_FILE, RECORDS_FILE)]
     return meta_schedule.database.JSONDatabase(*paths, allow_missing=True)
 
 
+def _lines(path: Path) -> list[Any]:
+    """The records in a file of TVM's, one a line; without a last one that was not written whole."""
+    found = []
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    for number, line in enumerate(lines, start=1):
+        try:
+            record = json.loads(line)
+            if not isinstance(record, list) or len(record) != 2:
+                raise ValueError
+        except ValueError:
+            if number == len(lines) and not line.endswith(b"\n"):
+                break
+            raise UsageError(
+                f"{path}, line {number}: no record",
+                expected="a line of JSON, as TVM writes it",
+                got=line[:40].decode(errors="replace"),
+                hint="delete this line" if path.name == RECORDS_FILE else "use another folder",
+            ) from None
+        found.append(record)
+    return found
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Let a file end with a whole line, so that TVM appends a line of its own."""
+    records = _lines(path)
+    if not path.exists() or (content := path.read_bytes()).endswith(b"\n") or not content:
+        return
+    whole = b"".join(content.splitlines(keepends=True)[: len(records)])
+    draft = path.with_name(path.name + ".part")
+    draft.write_bytes(whole if whole.endswith(b"\n") or not whole else whole + b"\n")
+    draft.replace(path)
+
+
 def readings(folder: Path) -> list[float | None]:
     """Seconds of each trial in the order of the search; None for one that failed."""
-    path = folder / RECORDS_FILE
-    times = [json.loads(line)[1][1] for line in path.read_text().splitlines()]
+    times = [record[1][1] for record in _lines(folder / RECORDS_FILE)]
     seconds = [sum(taken) / len(taken) for taken in times]
     return [None if s >= FAILED_S else s for s in seconds]
 
@@ -270,8 +371,7 @@ def replay(folder: Path, place: int, sch: Schedule) -> None:
 
     TVM's own reader of a database sorts the trials by their time.
     """
-    line = (folder / RECORDS_FILE).read_text().splitlines()[place]
-    Trace.apply_json_to_schedule(json.loads(line)[1][0], sch)
+    Trace.apply_json_to_schedule(_lines(folder / RECORDS_FILE)[place][1][0], sch)
 
 
 @dataclass(frozen=True)

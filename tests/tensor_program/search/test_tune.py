@@ -198,3 +198,111 @@ def test_a_fleet_behind_a_tracker_measures_for_us(small: Workload, tmp_path: Pat
         tracker.terminate()
     assert len(tried) == 2 and all(each.seconds for each in tried), tried
     assert tune.best(tmp_path) is not None
+
+
+@pytest.fixture(scope="module")
+def searched(small: Workload, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("searched")
+    run(small, "random", folder, 3)
+    return folder
+
+
+def copied(searched: Path, folder: Path, name: str, change: Callable[[bytes], bytes]) -> Path:
+    """A copy of a search in which one file is changed."""
+    shutil.copytree(searched, folder)
+    (folder / name).write_bytes(change((folder / name).read_bytes()))
+    return folder
+
+
+@pytest.mark.parametrize("cut", [1, 2, 40, 400])
+def test_a_last_line_that_was_not_written_whole_is_dropped(
+    cut: int, small: Workload, searched: Path, tmp_path: Path
+) -> None:
+    folder = copied(searched, tmp_path / "db", tune.RECORDS_FILE, lambda all_: all_[:-cut])
+    kept = tune.readings(searched)[: 3 if cut == 1 else 2]  # without its end alone, it is whole
+    assert tune.readings(folder) == kept
+    assert tune.best(folder) is not None
+    again = run(small, "random", folder, 4)
+    assert len(again) == 4 - len(kept)
+    assert tune.readings(folder)[: len(kept)] == kept and len(tune.readings(folder)) == 4
+
+
+@pytest.mark.parametrize("line", [b"{", b"[0]", b"\xff\xfe", b"null", b""])
+def test_another_line_that_is_no_record_is_named(
+    line: bytes, small: Workload, searched: Path, tmp_path: Path
+) -> None:
+    def damaged(content: bytes) -> bytes:
+        first, second, *others = content.splitlines(keepends=True)
+        return b"".join([first, line + b"\n", second, *others])
+
+    folder = copied(searched, tmp_path / "db", tune.RECORDS_FILE, damaged)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for ask in (tune.best, tune.readings, lambda where: run(small, "random", where, 4)):
+        with pytest.raises(UsageError, match=r"records.json, line 2: no record") as caught:
+            ask(folder)
+        assert caught.value.expected and caught.value.hint
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"machine": 1}'])
+def test_a_search_that_does_not_say_what_it_is_for_is_refused(
+    content: bytes, small: Workload, searched: Path, tmp_path: Path
+) -> None:
+    folder = copied(searched, tmp_path / "db", tune.ABOUT_FILE, lambda _: content)
+    for ask in (tune.best, lambda where: run(small, "random", where, 4)):
+        with pytest.raises(UsageError, match=r"about.json is damaged"):
+            ask(folder)
+    assert (folder / tune.ABOUT_FILE).read_bytes() == content
+
+
+def test_two_searches_do_not_write_into_one_folder(small: Workload, tmp_path: Path) -> None:
+    first = tune.search(small, STRATEGIES["random"], tmp_path, trials=2)
+    with pytest.raises(UsageError, match="another search writes") as caught:
+        run(small, "random", tmp_path, 2)
+    assert "--out" in str(caught.value)
+    assert len(list(first)) == 2
+    assert len(run(small, "random", tmp_path, 3)) == 1  # the first is done with it
+
+
+@pytest.mark.parametrize("taken", [[], [float("nan")], [-1.0], [0.0], [1.0, float("inf")]])
+def test_what_is_no_time_costs_a_candidate(
+    taken: list[float], small: Workload, tmp_path: Path
+) -> None:
+    def timed(*_: object) -> list[float]:
+        return taken
+
+    found = tune.search(small, STRATEGIES["random"], tmp_path, trials=1, timed=timed)
+    (tried,) = found
+    assert tried.seconds is None and "the clock gave no times" in str(tried.error)
+    assert tune.readings(tmp_path) == [None]
+
+
+def test_a_disk_that_keeps_nothing_is_told(small: Workload, tmp_path: Path) -> None:
+    """TVM's database takes no notice of a write that fails."""
+    run(small, "random", tmp_path, 1)
+    records = tmp_path / tune.RECORDS_FILE
+    line = records.read_bytes()
+    before = (1 << 20) // len(line)  # so that drafts are smaller than what the disk has room for
+    records.write_bytes(line * before)
+    code = FULL.format(folder=tmp_path, room=len(line) * before + 100, trials=before + 2)
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "did not keep what was measured" in child.stderr and "is the disk full?" in child.stderr
+    assert len(tune.readings(tmp_path)) == before
+    assert len(run(small, "random", tmp_path, before + 1)) == 1
+
+
+FULL = """
+import resource, signal
+from pathlib import Path
+from mlc_course.tensor_program.problems import make_workload
+from mlc_course.tensor_program.search import STRATEGIES, tune
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))
+found = tune.search(
+    make_workload("matmul_exp_matmul", (20, 19, 11, 31)),
+    STRATEGIES["random"],
+    Path("{folder}"),
+    trials={trials},
+)
+print(list(found))
+"""
