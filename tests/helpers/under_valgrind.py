@@ -21,6 +21,7 @@ TOOLS = ("valgrind", "cc", "objdump")
 needs_valgrind = pytest.mark.skipif(
     not all(map(shutil.which, TOOLS)), reason=f"needs {', '.join(TOOLS)}"
 )
+FIRST = "__tvm_ffi_main"  # in every library of TVM's
 PADDING = re.compile(r"(data16 |cs )*(nop[wl]?|xchg\s+%ax,%ax)\b")
 
 
@@ -61,8 +62,8 @@ class Ran:
     jumps: int
 
 
-def executed(program: Compiled) -> dict[str, list[Ran]]:
-    """For each function, how often each of its instructions ran in one call of the program."""
+def executed(program: Compiled) -> list[Ran]:
+    """How often each instruction of a program ran in one call of it, in the order of its text."""
     out = program.folder / "callgrind"
     program.under(
         "--tool=callgrind",
@@ -83,31 +84,25 @@ def executed(program: Compiled) -> dict[str, list[Ran]]:
             waiting = -1  # the next line is where from, or the cost of what was called
         elif jump := re.match(r"jcnd=(\d+)/", line):
             waiting = int(jump[1])
-        elif ours and (cost := re.match(r"0x(\w+) \d+(?: (\d+))?", line)):
+        elif cost := re.match(r"0x(\w+) \d+(?: (\d+))?", line):
             at = int(cost[1], 16)
-            if waiting > 0:
+            if ours and waiting > 0:
                 jumps[at] = jumps.get(at, 0) + waiting
-            elif waiting == 0:
+            elif ours and waiting == 0:
                 times[at] = times.get(at, 0) + int(cost[2])
             waiting = 0
-    return {
-        name: [Ran(times.get(at, 0), jumps.get(at, 0)) for at in addresses]
-        for name, addresses in _addresses(program.folder / "lib.so").items()
-    }
+    addresses = _addresses(program.folder / "lib.so")
+    return [Ran(times.get(at, 0), jumps.get(at, 0)) for at in addresses]
 
 
-def _addresses(library: Path) -> dict[str, list[int]]:
-    """The address of each instruction of each function, without those that only fill lines."""
+def _addresses(library: Path) -> list[int]:
+    """The address of each instruction from the first of TVM's on, without those that only fill.
+
+    A function that only its own file sees has no name in a library.
+    """
     command = ["objdump", "-d", "--no-show-raw-insn", str(library)]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found: dict[str, list[int]] = {}
-    for line in listing.splitlines():
-        if name := re.match(r"\w+ <(.+)>:", line):
-            found[name[1]] = []
-        elif (at := re.match(r"\s+(\w+):\s+(.+)", line)) and not PADDING.match(at[2]):
-            found[name_of_last(found)].append(int(at[1], 16))
-    return found
-
-
-def name_of_last(found: dict[str, list[int]]) -> str:
-    return next(reversed(found))
+    _, first, ours = listing.partition(f"<{FIRST}>:")
+    assert first
+    lines = (re.match(r"\s+(\w+):\s+(.+)", line) for line in ours.splitlines())
+    return [int(at[1], 16) for at in lines if at and not PADDING.match(at[2])]

