@@ -1,7 +1,9 @@
 """Does a transformed program still do the same? The two iterations that conflict, or a proof.
 
-Read ``dependence`` first: ``compare`` runs two small programs on paper. ``unchecked`` makes the
-illegal programs that are to be refused; ``inspection`` shows one block, iteration by iteration.
+Read ``dependence`` first: ``compare`` runs two small programs on paper. ``soundness`` proves that
+a program of any size computes what its blocks say; every schedule step is checked by it.
+``unchecked`` makes the illegal programs that are to be refused; ``inspection`` shows one block,
+iteration by iteration.
 """
 
 from mlc_course.tensor_program.legality import verdicts
@@ -17,8 +19,9 @@ from mlc_course.tensor_program.legality.inspection import (
     touched,
 )
 from mlc_course.tensor_program.legality.runs import READ, UPDATE, Run
+from mlc_course.tensor_program.legality.soundness import sound
 from mlc_course.tensor_program.legality.unchecked import reordered, run_as
-from mlc_course.tensor_program.legality.verdicts import Illegal, Verdict, place
+from mlc_course.tensor_program.legality.verdicts import Illegal, Legal, Unknown, Verdict, place
 
 __all__ = [
     "ALL",
@@ -26,10 +29,12 @@ __all__ = [
     "Element",
     "Illegal",
     "Inspection",
+    "Legal",
     "Moment",
     "READ",
     "Run",
     "UPDATE",
+    "Unknown",
     "Verdict",
     "axis_kinds",
     "blocks",
@@ -39,6 +44,7 @@ __all__ = [
     "races",
     "reordered",
     "run_as",
+    "sound",
     "touched",
     "tried",
     "verdicts",

@@ -7,7 +7,7 @@ same ones, and do the same arithmetic: loops and blocks may have other names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -16,36 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlc_course.errors import UsageError
+from mlc_course.tensor_program.legality.statements import (
+    Fact,
+    Statement,
+    check_buffers_are_shared,
+    slots,
+    statements,
+    update_family,
+)
 from mlc_course.tensor_program.tir import (
     MEANINGS,
-    Bound,
     Call,
     Expr,
-    Guard,
-    Repeat,
-    SBlockRealize,
-    Step,
     StringImm,
     TensorLoad,
     TensorProgram,
     Touch,
     Var,
     kind_of,
-    main_function,
     operands,
-    same_structure,
     tirx,
     walk,
 )
-
-# Sums, products and extremes may take their terms in any order; a difference is a sum, too.
-FAMILIES: dict[type, str] = {
-    tirx.Add: "sum",
-    tirx.Sub: "sum",
-    tirx.Mul: "product",
-    tirx.Max: "maximum",
-    tirx.Min: "minimum",
-}
 
 
 def evaluate(expr: Expr, at: Mapping[Var, Any], values: Mapping[Var, Expr]) -> Any:
@@ -97,31 +89,6 @@ def _loads(expr: Expr) -> bool:
     return isinstance(expr, TensorLoad) or any(map(_loads, operands(expr)))
 
 
-def update_family(write: Touch) -> str:
-    """The family of an update, such as ``sum`` for ``x = x + ...``; empty for any other store."""
-    family = FAMILIES.get(type(write.value), "")
-    old = any(_is_old_value(term, write) for term in _terms(write.value, family))
-    return family if old else ""
-
-
-def _terms(expr: Expr, family: str) -> Iterator[Expr]:
-    """The operands of a chain of one family, without those that are subtracted."""
-    if not family or FAMILIES.get(type(expr)) != family:
-        yield expr
-        return
-    yield from _terms(expr.a, family)
-    if not isinstance(expr, tirx.Sub):
-        yield from _terms(expr.b, family)
-
-
-def _is_old_value(expr: Expr, write: Touch) -> bool:
-    return (
-        isinstance(expr, TensorLoad)
-        and bool(expr.source.same_as(write.buffer))
-        and all(same_structure(a, b) for a, b in zip(expr.indices, write.indices, strict=True))
-    )
-
-
 # --- statements and their instances ---------------------------------------------------------------
 
 MOST = 100_000  # instances that are looked at; one takes about 5 microseconds
@@ -130,28 +97,6 @@ NOT_READ = -1  # the element of a load that is not executed
 OUTSIDE = -2  # the element of an access that leaves its buffer
 
 Ints = NDArray[np.int64]
-Fact = tuple[Expr, bool]  # a condition, and whether it holds
-
-
-@dataclass(frozen=True, eq=False)
-class Statement:
-    """A store, with the loops around it.
-
-    ``strides[i]`` is the number of instances between two iterations of ``loops[i]``.
-    """
-
-    write: Touch
-    reads: tuple[tuple[Touch, tuple[Fact, ...]], ...]
-    loops: tuple[Repeat, ...]
-    strides: tuple[int, ...]
-    start: int
-    facts: tuple[Fact, ...]
-    axes: tuple[Bound, ...]
-
-    @property
-    def block(self) -> str:
-        """The name of its block, ``C_init`` for the init of C; empty for bare loops."""
-        return "" if self.write.block == "root" else self.write.block
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,107 +156,16 @@ def executed(program: TensorProgram) -> list[Executed]:
     of a loop has for itself.
     """
     steps = walk(program)
-    if (size := _slots(steps)) > MOST:
+    if (size := slots(steps)) > MOST:
         raise UsageError(
             "too many instances to look at",
             expected=f"at most {MOST:,}",
             got=f"{size:,}",
             hint=SMALLER,
         )
-    _check_buffers_are_shared(main_function(program).body, inside=False)
-    collector = _Collector()
-    collector.collect(steps, (), (), 0, ())
-    return [_execute(each, collector.values) for each in collector.statements]
-
-
-def _slots(steps: Sequence[Step]) -> int:
-    """The number of instances of these steps if all conditions are true."""
-    total = 0
-    for step in steps:
-        match step:
-            case Touch():
-                total += step.writes
-            case Guard():
-                total += _slots(step.then) + _slots(step.otherwise)
-            case Repeat():
-                total += step.extent * _slots(step.body)
-    return total
-
-
-def _check_buffers_are_shared(stmt: Any, *, inside: bool) -> None:
-    found: Sequence[Any] = ()
-    match stmt:
-        case tirx.For():
-            _check_buffers_are_shared(stmt.body, inside=True)
-        case SBlockRealize():
-            found = stmt.block.alloc_buffers
-            _check_buffers_are_shared(stmt.block.body, inside=inside)
-        case tirx.SeqStmt():
-            for each in stmt.seq:
-                _check_buffers_are_shared(each, inside=inside)
-        case tirx.AllocBuffer():
-            found = [stmt.buffer]
-    if inside and found:
-        raise UsageError(
-            f"buffer {found[0].name} is made inside a loop",
-            expected="buffers that all iterations share",
-            got="one for each iteration",
-        )
-
-
-class _Collector:
-    """Statements in program order, and the ``values`` of all variables except the loops'."""
-
-    def __init__(self) -> None:
-        self.statements: list[Statement] = []
-        self.values: dict[Var, Expr] = {}
-
-    def collect(
-        self,
-        steps: Sequence[Step],
-        loops: tuple[Repeat, ...],
-        facts: tuple[Fact, ...],
-        start: int,
-        axes: tuple[Bound, ...],
-    ) -> int:
-        """Collect the statements of these steps, from slot ``start`` on; returns the slot after."""
-        reads: list[tuple[Touch, tuple[Fact, ...]]] = []
-        for step in steps:
-            match step:
-                case Touch(writes=False):
-                    reads.append((step, ()))
-                case Touch():
-                    strides = tuple(_slots(loop.body) for loop in loops)
-                    own = tuple(a for a in axes if step.block in (a.block, f"{a.block}_init"))
-                    self.statements.append(
-                        Statement(step, tuple(reads), loops, strides, start, facts, own)
-                    )
-                    reads, start = [], start + 1
-                case Bound():
-                    self.values[step.var] = step.value
-                    axes = (*axes, step) if step.extent is not None else axes
-                case Guard() if not _slots((step,)):
-                    reads += _lazy(step, ())
-                case Guard():
-                    for side, holds in ((step.then, True), (step.otherwise, False)):
-                        known = (*facts, (step.condition, holds))
-                        start = self.collect(side, loops, known, start, axes)
-                case Repeat():
-                    # Inside, slots are counted from the loop's first iteration.
-                    self.collect(step.body, (*loops, step), facts, start, axes)
-                    start += _slots((step,))
-        return start
-
-
-def _lazy(guard: Guard, facts: tuple[Fact, ...]) -> Iterator[tuple[Touch, tuple[Fact, ...]]]:
-    """The loads inside an ``if_then_else``, each with the conditions under which it happens."""
-    for side, holds in ((guard.then, True), (guard.otherwise, False)):
-        known = (*facts, (guard.condition, holds))
-        for step in side:
-            if isinstance(step, Touch):
-                yield step, known
-            elif isinstance(step, Guard):
-                yield from _lazy(step, known)
+    check_buffers_are_shared(program)
+    found, values = statements(steps)
+    return [_execute(each, values) for each in found]
 
 
 def _execute(statement: Statement, values: Mapping[Var, Expr]) -> Executed:

@@ -5,6 +5,7 @@ locally. A step is done whole or refused (``atomic``); a ``trace`` replays the s
 """
 
 from mlc_course.tensor_program.schedule import data_steps, lookup, steps, trace
+from mlc_course.tensor_program.schedule.atomic import unchecked
 from mlc_course.tensor_program.schedule.data_steps import polynomial_exp
 from mlc_course.tensor_program.schedule.lookup import axes, divisor
 from mlc_course.tensor_program.schedule.steps import (
@@ -32,5 +33,6 @@ __all__ = [
     "steps",
     "tile",
     "trace",
+    "unchecked",
     "vectorize",
 ]

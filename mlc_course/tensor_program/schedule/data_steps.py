@@ -7,7 +7,7 @@ from typing import Any
 from mlc_course.errors import AxisError, BlockError, SizeError
 from mlc_course.tensor_program.schedule import lookup
 from mlc_course.tensor_program.schedule.atomic import step
-from mlc_course.tensor_program.schedule.steps import split
+from mlc_course.tensor_program.schedule.steps import fuse_consumer, split
 from mlc_course.tensor_program.tir import SBlock, Schedule, tirx
 
 
@@ -122,13 +122,14 @@ def accumulate_locally(sch: Schedule, block: str, *, at: str) -> str:
     why     what is local and small can live in registers during the whole sum
     tvm     Schedule.cache_write, Schedule.reverse_compute_at, Schedule.set_scope
     """
-    target = lookup.block(sch, block)
     lookup.check_complete(sch, block, at)
+    target = lookup.block(sch, block)
     consumers = sch.get_consumers(target)
     writer = consumers[0] if consumers else sch.cache_write(target, 0, "local")
-    sch.reverse_compute_at(writer, lookup.loop(sch, block, at), preserve_unit_loops=True)
+    name = str(sch.get(writer).name_hint)
+    fuse_consumer(sch, name, into=block, at=at)
     sch.set_scope(target, 0, "local")
-    return str(sch.get(writer).name_hint)
+    return name
 
 
 # --- elementary functions -------------------------------------------------------------------------

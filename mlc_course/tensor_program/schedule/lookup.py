@@ -60,6 +60,19 @@ def loop(sch: Schedule, of_block: str, name: str) -> LoopRV:
     return around[known.index(name)]
 
 
+def length(sch: Schedule, of_block: str, name: str) -> int:
+    """The number of iterations of a loop; raises ``SizeError`` when it varies."""
+    extent = sch.get(loop(sch, of_block, name)).extent
+    if not isinstance(extent, tirx.IntImm):
+        raise SizeError(
+            f"block {of_block}: the length of loop {name} varies",
+            expected="a constant",
+            got=extent,
+            hint="choose factors that divide the sizes, or pad the block first",
+        )
+    return int(extent)
+
+
 def _hint(name: str, known: Sequence[str]) -> str:
     """Similar names, first those that a split, a merge or ``hoist_init`` has made longer."""
     meant = [k for k in known if k.startswith(f"{name}_")] or get_close_matches(name, known)
@@ -115,24 +128,6 @@ def check_consumer(sch: Schedule, consumer: str, producer: str) -> None:
         )
 
 
-def check_unconditional(sch: Schedule, of_block: str) -> None:
-    """Raise ``BlockError`` when only some iterations of the loops run the block (``T.where``).
-
-    TVM builds new loops where it moves a block, and may drop the condition then: after an
-    ``rfactor`` the sums of a row would go on into the next row.
-    """
-    loops_around = sch.get_loops(block(sch, of_block))
-    body = sch.get(loops_around[-1]).body if loops_around else None
-    condition = _realize(body, of_block).predicate if body is not None else 1
-    if str(condition) not in ("T.bool(True)", "1"):
-        raise BlockError(
-            f"block {of_block} runs under a condition, which TVM loses when it moves a block",
-            expected="loops that are cut by divisors of their lengths",
-            got=f"T.where({condition})",
-            hint="split by a divisor, or pad the block first",
-        )
-
-
 def check_sums_products(sch: Schedule, of_block: str) -> None:
     """Raise ``BlockError`` for a reduction that zeros would change, such as a maximum."""
     found = sch.get(block(sch, of_block))
@@ -161,17 +156,6 @@ def _adds_products(value: Any) -> bool:
         return isinstance(term, TensorLoad)
 
     return isinstance(value, tirx.Add) and vanishes(value.b)
-
-
-def reads_follow_writes(sch: Schedule) -> bool:
-    """Tell whether everything that a block reads is written, and whole, before the block runs.
-
-    TVM computes this when a schedule is made, and ``merge`` does not keep it up to date; so a new
-    schedule is made here (0.4 ms). False may be wrong for programs padded along two axes.
-    """
-    fresh = Schedule(sch.mod)
-    root = fresh.get_sref(fresh.get_sblock("root"))
-    return bool(fresh.state._get_cached_flags(root).stage_pipeline)
 
 
 def axes(sch: Schedule, of_block: str) -> dict[str, int]:

@@ -46,7 +46,7 @@ def split(sch: Schedule, block: str, loop: str, factor: int) -> None:
     tvm     Schedule.split
     """
     target = lookup.loop(sch, block, loop)
-    extent = int(sch.get(target).extent)
+    extent = lookup.length(sch, block, loop)
     if factor < 1 or extent % factor:
         raise SizeError(
             f"split({block}, {loop}, {factor}): the factor does not divide the loop",
@@ -67,6 +67,14 @@ def tile(sch: Schedule, block: str, **factors: int) -> None:
     why     what a tile touches is used many times before it leaves the cache
     tvm     Schedule.split, Schedule.reorder
     """
+    if not factors:
+        known = ", ".join(lookup.loops(sch, block))
+        raise AxisError(
+            f"tile({block}): no loop is named",
+            expected=f"a factor for one or more of {known}",
+            got="none",
+            hint=f"tile(sch, {block!r}, {known.split(', ')[-1]}=8)",
+        )
     for loop, factor in factors.items():
         split(sch, block, loop, factor)
     outer = [lookup.loop(sch, block, f"{loop}_0") for loop in factors]
@@ -151,7 +159,6 @@ def compute_per_iteration(sch: Schedule, producer: str, *, of: str, at: str) -> 
     why     a panel written just before it is read never leaves the cache
     tvm     Schedule.compute_at
     """
-    lookup.check_unconditional(sch, producer)
     sch.compute_at(lookup.block(sch, producer), lookup.loop(sch, of, at), preserve_unit_loops=True)
 
 
@@ -195,15 +202,7 @@ def merge(sch: Schedule, first: str, second: str, *, at: str) -> None:
             got=f"{at} around {first} and {second}",
             hint="name a loop that each of them has of its own",
         )
-    sound = lookup.reads_follow_writes(sch)
     sch.merge(*loops)
-    if sound and not lookup.reads_follow_writes(sch):
-        raise StepError(
-            f"merge({first}, {second}): a block would read what is not written yet",
-            expected=f"each round of {at} needs only what it or earlier rounds wrote",
-            got=f"the order {', '.join(lookup.blocks(sch))}, where a later round writes it",
-            hint="merge further inside, or leave the two apart",
-        )
 
 
 @step

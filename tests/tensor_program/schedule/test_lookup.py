@@ -5,7 +5,7 @@ from schedules import chain, matmul, refused
 
 from mlc_course.errors import AxisError, BlockError
 from mlc_course.tensor_program.schedule import data_steps, lookup, steps
-from mlc_course.tensor_program.tir import Schedule, T, te
+from mlc_course.tensor_program.tir import Schedule, T
 
 
 def test_blocks_stand_in_program_order() -> None:
@@ -158,26 +158,6 @@ def test_a_producer_between_two_nests_is_late() -> None:
 )
 def test_the_largest_divisor_within_a_bound(extent: int, at_most: int, divisor: int) -> None:
     assert lookup.divisor(extent, at_most=at_most) == divisor
-
-
-def test_a_program_reads_what_it_has_written() -> None:
-    assert lookup.reads_follow_writes(chain().sch)
-
-
-def test_a_program_that_reads_too_early_is_seen() -> None:
-    sch = chain().sch  # TVM's own primitive does not look at D, which stands between
-    sch.merge(lookup.loop(sch, "C", "m"), lookup.loop(sch, "F", "m"))
-    assert not lookup.reads_follow_writes(sch)
-
-
-def test_a_program_that_reads_rows_not_yet_written_is_seen() -> None:
-    x = te.placeholder((8, 8), name="X")
-    c = te.compute((8, 8), lambda m, n: x[m, n] + x[m, n], name="C")
-    turned = te.compute((8, 8), lambda m, n: c[n, m] + c[m, n], name="T")
-    sch = Schedule(te.create_prim_func([x, turned]))
-    assert lookup.reads_follow_writes(sch)
-    sch.merge(lookup.loop(sch, "C", "m"), lookup.loop(sch, "T", "m"))
-    assert not lookup.reads_follow_writes(sch)
 
 
 @pytest.mark.parametrize(("block", "exp"), [("C", False), ("D", True), ("F", False)])

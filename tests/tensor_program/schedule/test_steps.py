@@ -10,11 +10,18 @@ import numpy as np
 import pytest
 from schedules import Program, chain, matmul, refused
 
-from mlc_course.errors import AxisError, BlockError, SizeError, StepError, WrongResult
+from mlc_course.errors import (
+    AxisError,
+    BlockError,
+    SizeError,
+    StepError,
+    UsageError,
+    WrongResult,
+)
 from mlc_course.lessons.lesson_09_vectorization import row_sums
 from mlc_course.tensor_program.problems import aligned
 from mlc_course.tensor_program.schedule import data_steps, lookup, steps
-from mlc_course.tensor_program.tir import Schedule, compile_program, shared_tensor, te
+from mlc_course.tensor_program.tir import Schedule, T, compile_program, shared_tensor, te
 
 # --- every step -----------------------------------------------------------------------------------
 
@@ -356,7 +363,7 @@ def test_a_block_under_a_condition_is_not_moved_because_tvm_loses_the_condition(
     _, lane = sch.split(k, [None, 16])  # 16 does not divide 20: TVM adds T.where
     sums = str(sch.get(sch.rfactor(lane, factor_axis=1)).name_hint)
     before = sch.mod.script()
-    with pytest.raises(BlockError, match="under a condition"):
+    with pytest.raises(StepError, match="would not compute what its blocks say"):
         steps.compute_per_iteration(sch, sums, of="S", at="m")
     assert sch.mod.script() == before
 
@@ -432,7 +439,7 @@ def test_merge_past_another_reader_is_refused() -> None:
     program.sch = Schedule(te.create_prim_func([a, b, other, f]))
     with refused(program, StepError) as caught:  # TVM puts C where F stands, behind Other
         steps.merge(program.sch, "C", "F", at="m")
-    assert "the order Other, C, F" in str(caught.value)
+    assert "Other at m=0, n=0 reads C[0, 0], which may not be written yet" in str(caught.value)
 
 
 def test_merge_with_a_reader_of_other_rows_is_refused() -> None:
@@ -443,7 +450,7 @@ def test_merge_with_a_reader_of_other_rows_is_refused() -> None:
     program.sch = Schedule(te.create_prim_func([x, turned]))
     with refused(program, StepError) as caught:
         steps.merge(program.sch, "C", "Turned", at="m")
-    assert "not written yet" in str(caught.value)
+    assert "may not be written yet" in str(caught.value)
 
 
 def test_merge_of_a_loop_with_itself_is_refused() -> None:
@@ -572,3 +579,57 @@ def test_a_padded_program_does_not_read_beyond_its_inputs() -> None:
     compile_program(program.sch)(*(shared_tensor(value) for value in (a, b, c)))
     np.testing.assert_array_equal(c, np.full((3, 7), 5.0))
     assert np.isnan(whole[2][21:]).all()
+
+
+# --- arguments --------------------------------------------------------------------------------
+
+
+def test_a_tile_without_factors_is_refused() -> None:
+    program = matmul()
+    with refused(program, AxisError) as caught:
+        steps.tile(program.sch, "C")
+    assert "a factor for one or more of m, n, k" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda s: steps.split(s, "C", "m", "8"), "factor has another type"),
+        (lambda s: steps.split(s, "C", "m", 8.0), "got       8.0, float"),
+        (lambda s: steps.tile(s, "C", m=True), "got       True, bool"),
+        (lambda s: steps.reorder(s, "C", 0, 1), "loops has another type"),
+        (lambda s: steps.merge(s, "C", None, at="m"), "second has another type"),
+        (lambda s: steps.split(s, "C", "m"), "missing a required argument: 'factor'"),
+        (lambda s: steps.unroll(s, "C", "m", 4), "too many positional arguments"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(call: Callable[..., None], said: str) -> None:
+    program = matmul()
+    with refused(program, UsageError) as caught:
+        call(program.sch)
+    assert said in str(caught.value)
+
+
+def test_a_loop_whose_length_varies_is_not_split() -> None:
+    @T.prim_func(s_tir=True)
+    def triangle(a: T.Buffer((8, 8), "float32"), b: T.Buffer((8, 8), "float32")):
+        for i in range(8):
+            for j in range(i + 1):
+                with T.sblock("B"):
+                    v, w = T.axis.remap("SS", [i, j])
+                    b[v, w] = a[v, w]
+
+    program = matmul()
+    program.sch = Schedule(triangle)
+    for step in (steps.split, steps.several_sums):
+        with refused(program, SizeError) as caught:
+            step(program.sch, "B", "j", 2)
+        assert "the length of loop j varies" in str(caught.value)
+
+
+def test_two_blocks_of_one_name_are_refused() -> None:
+    program = chain()
+    data_steps.stage(program.sch, "F", "D")
+    with refused(program, StepError) as caught:
+        data_steps.stage(program.sch, "D_global", "D")
+    assert "two blocks would be called D_global" in str(caught.value)

@@ -1,0 +1,194 @@
+"""The statements of a program: each store, with its loads, its loops, its conditions, its block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlc_course.errors import UsageError
+from mlc_course.tensor_program.tir import (
+    Begin,
+    Bound,
+    Expr,
+    Guard,
+    Repeat,
+    SBlockRealize,
+    Step,
+    TensorLoad,
+    TensorProgram,
+    Touch,
+    Var,
+    main_function,
+    same_structure,
+    tirx,
+)
+
+# Sums, products and extremes may take their terms in any order; a difference is a sum, too.
+FAMILIES: dict[type, str] = {
+    tirx.Add: "sum",
+    tirx.Sub: "sum",
+    tirx.Mul: "product",
+    tirx.Max: "maximum",
+    tirx.Min: "minimum",
+}
+
+
+Fact = tuple[Expr, bool]  # a condition, and whether it holds
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A store, with the loops around it.
+
+    ``strides[i]`` is the number of instances between two iterations of ``loops[i]``, ``start`` the
+    number before the first. It runs where all ``facts`` hold. The first ``outside[0]`` loops and
+    ``outside[1]`` facts are around its block, the others inside.
+    """
+
+    write: Touch
+    reads: tuple[tuple[Touch, tuple[Fact, ...]], ...]
+    loops: tuple[Repeat, ...]
+    strides: tuple[int, ...]
+    start: int
+    facts: tuple[Fact, ...]
+    outside: tuple[int, int]
+    axes: tuple[Bound, ...]
+
+    @property
+    def block(self) -> str:
+        """The name of its block, ``C_init`` for the init of C; empty for bare loops."""
+        return "" if self.write.block == "root" else self.write.block
+
+
+def statements(steps: Sequence[Step]) -> tuple[list[Statement], dict[Var, Expr]]:
+    """The statements in program order, and the values of all variables except the loops'."""
+    collector = _Collector()
+    collector.collect(steps, (), (), 0, ())
+    return collector.statements, collector.values
+
+
+def update_family(write: Touch) -> str:
+    """The family of an update, such as ``sum`` for ``x = x + ...``; empty for any other store."""
+    family = FAMILIES.get(type(write.value), "")
+    old = any(_is_old_value(term, write) for term in _terms(write.value, family))
+    return family if old else ""
+
+
+def _terms(expr: Expr, family: str) -> Iterator[Expr]:
+    """The operands of a chain of one family, without those that are subtracted."""
+    if not family or FAMILIES.get(type(expr)) != family:
+        yield expr
+        return
+    yield from _terms(expr.a, family)
+    if not isinstance(expr, tirx.Sub):
+        yield from _terms(expr.b, family)
+
+
+def _is_old_value(expr: Expr, write: Touch) -> bool:
+    return (
+        isinstance(expr, TensorLoad)
+        and bool(expr.source.same_as(write.buffer))
+        and all(same_structure(a, b) for a, b in zip(expr.indices, write.indices, strict=True))
+    )
+
+
+def slots(steps: Sequence[Step]) -> int:
+    """The number of instances of these steps if all conditions are true."""
+    total = 0
+    for step in steps:
+        match step:
+            case Touch():
+                total += step.writes
+            case Guard():
+                total += slots(step.then) + slots(step.otherwise)
+            case Repeat():
+                total += step.extent * slots(step.body)
+    return total
+
+
+def check_buffers_are_shared(program: TensorProgram) -> None:
+    """Raise ``UsageError`` for a buffer that is made inside a loop."""
+    _check_buffers_are_shared(main_function(program).body, inside=False)
+
+
+def _check_buffers_are_shared(stmt: Any, *, inside: bool) -> None:
+    found: Sequence[Any] = ()
+    match stmt:
+        case tirx.For():
+            _check_buffers_are_shared(stmt.body, inside=True)
+        case SBlockRealize():
+            found = stmt.block.alloc_buffers
+            _check_buffers_are_shared(stmt.block.body, inside=inside)
+        case tirx.SeqStmt():
+            for each in stmt.seq:
+                _check_buffers_are_shared(each, inside=inside)
+        case tirx.AllocBuffer():
+            found = [stmt.buffer]
+    if inside and found:
+        raise UsageError(
+            f"buffer {found[0].name} is made inside a loop",
+            expected="buffers that all iterations share",
+            got="one for each iteration",
+        )
+
+
+class _Collector:
+    """Statements in program order, and the ``values`` of all variables except the loops'."""
+
+    def __init__(self) -> None:
+        self.statements: list[Statement] = []
+        self.values: dict[Var, Expr] = {}
+        self.outside: dict[str, tuple[int, int]] = {}  # by block, loops and facts around it
+
+    def collect(
+        self,
+        steps: Sequence[Step],
+        loops: tuple[Repeat, ...],
+        facts: tuple[Fact, ...],
+        start: int,
+        axes: tuple[Bound, ...],
+    ) -> int:
+        """Collect the statements of these steps, from slot ``start`` on; returns the slot after."""
+        reads: list[tuple[Touch, tuple[Fact, ...]]] = []
+        for step in steps:
+            match step:
+                case Touch(writes=False):
+                    reads.append((step, ()))
+                case Touch():
+                    strides = tuple(slots(loop.body) for loop in loops)
+                    own = tuple(a for a in axes if step.block in (a.block, f"{a.block}_init"))
+                    outside = self.outside.get(own[0].block if own else step.block, (0, 0))
+                    self.statements.append(
+                        Statement(step, tuple(reads), loops, strides, start, facts, outside, own)
+                    )
+                    reads, start = [], start + 1
+                case Begin():
+                    self.outside.setdefault(step.block, (len(loops), len(facts)))
+                case Bound():
+                    self.values[step.var] = step.value
+                    if step.extent is not None:
+                        axes = (*axes, step)
+                        self.outside[step.block] = len(loops), len(facts)
+                case Guard() if not slots((step,)):
+                    reads += _lazy(step, ())
+                case Guard():
+                    for side, holds in ((step.then, True), (step.otherwise, False)):
+                        known = (*facts, (step.condition, holds))
+                        start = self.collect(side, loops, known, start, axes)
+                case Repeat():
+                    # Inside, slots are counted from the loop's first iteration.
+                    self.collect(step.body, (*loops, step), facts, start, axes)
+                    start += slots((step,))
+        return start
+
+
+def _lazy(guard: Guard, facts: tuple[Fact, ...]) -> Iterator[tuple[Touch, tuple[Fact, ...]]]:
+    """The loads inside an ``if_then_else``, each with the conditions under which it happens."""
+    for side, holds in ((guard.then, True), (guard.otherwise, False)):
+        known = (*facts, (guard.condition, holds))
+        for step in side:
+            if isinstance(step, Touch):
+                yield step, known
+            elif isinstance(step, Guard):
+                yield from _lazy(step, known)

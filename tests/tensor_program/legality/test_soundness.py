@@ -1,0 +1,256 @@
+"""What a program does too early, twice or not at all is seen at any size, and is really wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from interpreter import Interpreter, OutOfBounds
+from odd_programs import KINDS
+
+from mlc_course.errors import StepError
+from mlc_course.tensor_program.legality import sound
+from mlc_course.tensor_program.legality.verdicts import Illegal, Legal, Unknown
+from mlc_course.tensor_program.problems import make_workload
+from mlc_course.tensor_program.schedule import data_steps, steps, unchecked
+from mlc_course.tensor_program.tir import Schedule, T, main_function
+
+Apply = Callable[[Schedule], Any]
+
+
+def strided(sch: Schedule) -> None:
+    """Each iteration of i_1 holds every fourth row."""
+    steps.split(sch, "C", "i", 4)
+    steps.reorder(sch, "C", "i_1", "i_0")
+
+
+def recomputing(sch: Schedule) -> None:
+    steps.compute_per_iteration(sch, "S", of="Y", at="j")
+
+
+# The kind of program, its sizes, what comes before, the step, and what is said of it.
+WRONG: dict[str, tuple[str, tuple[int, int, int], Apply, Apply, str]] = {
+    "rows are padded under a fused consumer": (
+        "chain",
+        (6, 5, 7),
+        lambda s: steps.fuse_consumer(s, "D", into="C", at="i"),
+        lambda s: steps.pad(s, "C", i=4, j=4),
+        "D at i=6, ax0=0, ax1=0 writes D[6, 0], which is outside of D",
+    ),
+    "rows are padded under a local sum": (
+        "matmul",
+        (6, 5, 7),
+        lambda s: data_steps.accumulate_locally(s, "C", at="i"),
+        lambda s: steps.pad(s, "C", i=4, j=4),
+        "outside of C",
+    ),
+    "a tile of every fourth row is summed locally": (
+        "matmul",
+        (8, 4, 6),
+        strided,
+        lambda s: data_steps.accumulate_locally(s, "C", at="i_1"),
+        "reads C_local[1, 0], which may not be written yet (each iteration of i_1 has its own "
+        "C_local)",
+    ),
+    "a tile of every fourth row is read": (
+        "chain",
+        (8, 4, 6),
+        strided,
+        lambda s: steps.fuse_consumer(s, "D", into="C", at="i_1"),
+        "reads C[1, 0], which may not be written yet",
+    ),
+    "a consumer that is larger than what it reads": (
+        "grown",
+        (8, 4, 6),
+        lambda s: None,
+        lambda s: steps.fuse_consumer(s, "Y", into="D", at="i"),
+        "Y[8, 0] is not written any more",
+    ),
+    "a consumer that needs two rounds": (
+        "down",
+        (8, 4, 6),
+        lambda s: None,
+        lambda s: steps.fuse_consumer(s, "Y", into="D", at="j"),
+        "Y at i=0, j=1, ax0=0, ax1=0 reads D[0, 0], which may not be written yet",
+    ),
+    "a sum along a vectorized loop": (
+        "softmax",
+        (8, 6, 6),
+        lambda s: steps.vectorize(s, "E", "j"),
+        lambda s: steps.fuse_consumer(s, "S", into="E", at="j"),
+        "the iterations of the vectorized loop j have no order among themselves",
+    ),
+    "a sum over an unfinished maximum": (
+        "softmax",
+        (8, 6, 6),
+        lambda s: steps.inline(s, "E"),
+        lambda s: steps.merge(s, "M", "S", at="k"),
+        "reads M[0], which M at i_m=0, k_m=1 updates later",
+    ),
+    "one init for many sums": (
+        "windows",
+        (8, 8, 6),
+        recomputing,
+        lambda s: steps.hoist_init(s, "S", "j"),
+        "a sum of block S_update is begun once and summed several times",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_step_that_would_leave_a_wrong_program_is_refused(name: str) -> None:
+    kind, sizes, prepare, step, said = WRONG[name]
+    sch = Schedule(KINDS[kind].program(*sizes))
+    prepare(sch)
+    before = sch.mod
+    with pytest.raises(StepError) as caught:
+        step(sch)
+    assert said in str(caught.value.got)
+    assert sch.mod.same_as(before)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_refused_is_really_wrong(name: str) -> None:
+    kind, sizes, prepare, step, _ = WRONG[name]
+    sch = Schedule(KINDS[kind].program(*sizes))
+    prepare(sch)
+    with unchecked():
+        step(sch)
+    rng = np.random.default_rng(0)
+    inputs = [rng.uniform(-1, 1, shape) for shape in KINDS[kind].shapes(*sizes)]
+    right = KINDS[kind].numpy(*inputs)
+    out = np.full(right.shape, np.nan)
+    try:
+        Interpreter(main_function(sch), [*inputs, out], random.Random(0))
+    except OutOfBounds:
+        return
+    assert not np.abs(out - right).max() < 0.01
+
+
+def test_a_marked_program_is_marked_once_and_for_all() -> None:
+    sch = Schedule(KINDS["matmul"].program(4, 4, 4))
+    with unchecked():
+        steps.reorder(sch, "C", "j", "i")
+    steps.split(sch, "C", "i", 2)
+    assert "mlc_course.unchecked" in sch.mod.script()
+    assert any(str(each.kind.name) == "Annotate" for each in sch.trace.insts)
+
+
+def test_a_step_after_unchecked_ones_is_checked() -> None:
+    sch = Schedule(KINDS["softmax"].program(4, 4, 4))
+    with unchecked():
+        steps.inline(sch, "E")
+        steps.merge(sch, "M", "S", at="k")
+    with pytest.raises(StepError, match="would not compute what its blocks say"):
+        steps.unroll(sch, "Y", "j")
+
+
+# --- programs as they are ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_programs_as_te_writes_them_are_sound(kind: str) -> None:
+    assert isinstance(sound(KINDS[kind].program(4, 6, 8)), Legal)
+
+
+def test_the_sizes_do_not_matter() -> None:
+    sch = Schedule(make_workload("matmul", (2**13, 2**14, 3 * 2**12)).program())
+    steps.tile(sch, "C", m=64, n=32, k=128)
+    steps.hoist_init(sch, "C", "k_0")
+    found = sound(sch)
+    assert isinstance(found, Legal)
+    assert found.instances == 2**13 * 2**14 * 3 * 2**12 + 2**13 * 3 * 2**12
+
+
+def refused(program: Any, text: str) -> None:
+    found = sound(program)
+    assert isinstance(found, Unknown)
+    assert text in str(found)
+
+
+def test_bare_loops_cannot_be_told() -> None:
+    @T.prim_func(s_tir=True)
+    def copied(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            Y[i] = X[i]
+
+    refused(copied, "Y is written by bare loops")
+
+
+def test_an_index_that_depends_on_data_cannot_be_told() -> None:
+    @T.prim_func(s_tir=True)
+    def gathered(
+        X: T.Buffer((4,), "float32"), at: T.Buffer((4,), "int32"), Y: T.Buffer((4,), "float32")
+    ):
+        for i in range(4):
+            with T.sblock("Y"):
+                v = T.axis.spatial(4, i)
+                Y[v] = X[at[v]]
+
+    refused(gathered, "depends on data")
+
+
+def test_a_buffer_that_is_computed_from_itself_cannot_be_told() -> None:
+    @T.prim_func(s_tir=True)
+    def carried(Y: T.Buffer((5,), "float32")):
+        for i in range(4):
+            with T.sblock("Y"):
+                v = T.axis.spatial(4, i)
+                Y[v + 1] = Y[v] + T.float32(1)
+
+    refused(carried, "Y is computed from itself")
+
+
+def test_an_element_with_two_definitions_cannot_be_told() -> None:
+    @T.prim_func(s_tir=True)
+    def twice(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("Y"):
+                v = T.axis.spatial(4, i)
+                Y[v // 2] = X[v]
+
+    refused(twice, "block Y computes an element of Y more than once")
+
+
+@T.prim_func(s_tir=True)
+def temporary(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
+    Y = T.sblock_alloc_buffer((8,))
+    for i in T.vectorized(8):
+        with T.sblock("Y"):
+            v = T.axis.spatial(8, i)
+            Y[v] = X[v] * T.float32(2)
+        with T.sblock("Z"):
+            v = T.axis.spatial(8, i)
+            Z[v] = Y[v] + T.float32(1)
+
+
+def test_a_temporary_of_a_vectorized_loop_is_refused() -> None:
+    refused(temporary, "where TVM makes one buffer for all lanes")
+
+
+@T.prim_func(s_tir=True)
+def carrying(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
+    Y = T.sblock_alloc_buffer((9,))
+    for i in range(8):
+        with T.sblock("Y"):
+            v = T.axis.spatial(8, i)
+            Y[v + 1] = X[v] * T.float32(2)
+        with T.sblock("Z"):
+            v = T.axis.spatial(8, i)
+            Z[v] = T.if_then_else(v > 0, Y[v], T.float32(0))
+
+
+def test_a_value_carried_by_a_private_buffer_is_refused() -> None:
+    found = sound(carrying)
+    assert isinstance(found, Illegal)
+    assert "Z at i=1 reads Y[1], which may not be written yet (each iteration of i" in str(found)
+
+
+def test_a_loop_in_parallel_inside_another_is_refused() -> None:
+    sch = Schedule(make_workload("matmul", (8, 8, 8)).program())
+    steps.parallel(sch, "C", "m")
+    with pytest.raises(StepError, match="parallel loop n is inside the parallel loop m"):
+        steps.parallel(sch, "C", "n")
