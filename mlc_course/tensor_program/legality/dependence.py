@@ -33,6 +33,7 @@ def compare(before: TensorProgram, after: TensorProgram) -> Verdict:
     try:
         old, new = Run(before), Run(after)
         old.check_same_buffers(new)
+        new.check_own_buffers()
         if wrong := outside(old):
             return Unknown(f"the program leaves its buffers before any change: {wrong.sentence}")
         places = outside(new) or match(old, new)
@@ -56,7 +57,7 @@ def tried(program: TensorProgram, change: Callable[[Schedule], object]) -> Verdi
 
 def races(program: TensorProgram) -> Verdict:
     """Decide whether the iterations of each parallel or vectorized loop are independent."""
-    return _alone(program, _race, "those that run together share nothing that is written")
+    return _alone(program, _separate, "those that run together share nothing that is written")
 
 
 def axis_kinds(program: TensorProgram) -> Verdict:
@@ -142,6 +143,11 @@ def _reordered_sums(old: Run, places: Ints) -> int:
 
 
 # --- iterations that must be independent --------------------------------------------------------
+
+
+def _separate(run: Run) -> Illegal | None:
+    run.check_own_buffers()
+    return _race(run)
 
 
 def _race(run: Run) -> Illegal | None:

@@ -120,7 +120,7 @@ class Executed:
     @property
     def touches(self) -> tuple[Touch, ...]:
         """The store and the loads, in the order of the columns."""
-        return (self.statement.write, *(read for read, _ in self.statement.reads))
+        return self.statement.touches
 
     @property
     def tags(self) -> Ints:

@@ -14,7 +14,7 @@ from typing import Any
 import islpy as isl
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.legality.statements import Fact, Statement
+from mlc_course.tensor_program.legality.statements import Fact, Statement, shared
 from mlc_course.tensor_program.tir import Call, Expr, Repeat, Var, name_of, tirx
 
 TOGETHER = ("parallel", "vectorized")  # kinds of loops whose iterations have no order
@@ -190,13 +190,6 @@ def _is_linear(expr: Expr) -> bool:
 
 
 # --- two statements -------------------------------------------------------------------------------
-
-
-def shared(a: Statement, b: Statement) -> int:
-    """The number of loops around both."""
-    pairs = zip(a.loops, b.loops, strict=False)
-    fewest = min(len(a.loops), len(b.loops))
-    return next((n for n, (x, y) in enumerate(pairs) if x is not y), fewest)
 
 
 def prefix(loops: int, length: int) -> isl.Map:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality import verdicts
-from mlc_course.tensor_program.legality.instances import OUTSIDE, Ints, executed
+from mlc_course.tensor_program.legality.instances import NOT_READ, OUTSIDE, Ints, executed
+from mlc_course.tensor_program.legality.statements import block_buffers, own_loops
 from mlc_course.tensor_program.legality.verdicts import Illegal, Iteration, Kind
 from mlc_course.tensor_program.tir import (
     Repeat,
@@ -59,7 +60,7 @@ class Run:
 
     def __init__(self, program: TensorProgram) -> None:
         self.parts = executed(program)
-        self.parameters = {str(each.name) for each in main_function(program).params}
+        self.placed = block_buffers(main_function(program).body)
         sizes = [each.times.size for each in self.parts]
         order = np.argsort(_joined([each.times for each in self.parts]), kind="stable")
         self.part = np.repeat(np.arange(len(sizes)), sizes)[order]
@@ -72,6 +73,7 @@ class Run:
         for name in sorted(self.shapes):
             self.base[name] = start
             start += int(np.prod(self.shapes[name]))
+        self.own = self._own()
 
     def __len__(self) -> int:
         return int(self.part.size)
@@ -96,14 +98,18 @@ class Run:
 
     # --- instances ------------------------------------------------------------------------------
 
-    def keys(self, signatures: dict[str, int], width: int) -> Ints:
-        """A row for each instance, equal for the same instances; adds to ``signatures``."""
+    def keys(self, signatures: dict[str, int], width: int, without: Collection[str] = ()) -> Ints:
+        """A row for each instance, equal for the same instances; adds to ``signatures``.
+
+        ``without`` names buffers of which any element is as good as another.
+        """
         rows = np.full((len(self), 1 + width), -1, np.int64)
         for each, places in zip(self.parts, self.places, strict=True):
             buffers = [str(touch.buffer.name) for touch in each.touches]
             text = f"{' '.join(buffers)}: {each.form}"
             rows[places, 0] = signatures.setdefault(text, len(signatures))
-            columns = np.hstack([each.elements, each.scalars])
+            hidden = np.array([name in without for name in buffers])
+            columns = np.hstack([np.where(hidden, NOT_READ, each.elements), each.scalars])
             rows[places, 1 : 1 + columns.shape[1]] = columns
         return rows
 
@@ -154,13 +160,52 @@ class Run:
         return min(found, default=None)
 
     def private_to(self, loop: Repeat) -> set[str]:
-        """Buffers that are used inside a loop only, so that TVM makes one for each iteration."""
-        used: dict[str, bool] = {}
-        for each in self.parts:
-            for touch in each.touches:
-                name, inside = str(touch.buffer.name), loop in each.statement.loops
-                used[name] = used.get(name, True) and inside
-        return {name for name, inside in used.items() if inside} - self.parameters
+        """Buffers of which TVM makes one for each iteration of a loop."""
+        return {name for name, loops in self.own.items() if loop in loops}
+
+    def _own(self) -> dict[str, tuple[Repeat, ...]]:
+        """The loops each iteration of which has a buffer of its own, by the buffer's name."""
+        found = [each.statement for each in self.parts]
+        buffers = {touch.buffer: None for each in found for touch in each.touches}
+        return {
+            str(buffer.name): own_loops(found, buffer)
+            for buffer in buffers
+            if str(buffer.name) in self.placed
+        }
+
+    def check_own_buffers(self) -> None:
+        """Raise ``UsageError`` where TVM's placement of buffers changes what a program does.
+
+        Lanes of a vectorized loop share a buffer that is used inside the loop only; of any other
+        loop, an iteration does not see what an earlier one left in it.
+        """
+        for name, loops in self.own.items():
+            if lanes := [str(loop.var.name) for loop in loops if loop.kind == "vectorized"]:
+                raise UsageError(
+                    f"{name} is used inside the vectorized loop {lanes[0]} only, where TVM makes "
+                    "one buffer for all lanes",
+                    hint="vectorize the loops of each block for themselves",
+                )
+            keys, times, reads = [], [], []
+            for part, each in enumerate(self.parts):
+                for rows, numbers, modes in self.touches_of(part, self.shapes.keys() - {name}):
+                    keys.append(np.column_stack([each.points[rows, : len(loops)], numbers]))
+                    times.append(self.places[part][rows])
+                    reads.append((modes != WRITE) & (numbers >= 0))
+            if not loops or not keys:
+                continue
+            group = np.unique(np.concatenate(keys), axis=0, return_inverse=True)[1].reshape(-1)
+            time, read = np.concatenate(times), np.concatenate(reads)
+            order = np.lexsort((time, group))
+            first = np.ones(order.size, np.bool_)
+            first[1:] = np.diff(group[order]) != 0
+            if read[order][first].any():
+                around = ", ".join(str(loop.var.name) for loop in loops)
+                raise UsageError(
+                    f"{name} is read where its iteration of {around} has not written it, and TVM "
+                    "gives each iteration one of its own",
+                    hint=f"use {name} outside of the loop, too, or make it a parameter",
+                )
 
     def touches_of(
         self, part: int, without: Collection[str] = ()
@@ -230,6 +275,7 @@ def match(old: Run, new: Run) -> Ints | Illegal:
     before, after = _identities(old, new, tagged=True)
     if np.array_equal(np.sort(before), np.sort(after)):
         return _places(before, after)
+    _check_layouts(old, new)
     before, after = _identities(old, new, tagged=False)
     kinds = max(before.max(initial=-1), after.max(initial=-1)) + 1
     more = np.bincount(after, minlength=kinds) - np.bincount(before, minlength=kinds)
@@ -253,15 +299,32 @@ def match(old: Run, new: Run) -> Ints | Illegal:
     return _places(before, after)
 
 
-def _identities(old: Run, new: Run, *, tagged: bool) -> tuple[Ints, Ints]:
+def _check_layouts(old: Run, new: Run) -> None:
+    """Raise ``UsageError`` where only the places of a buffer's elements in memory differ."""
+    for name in sorted(old.placed & new.placed):
+        before, after = _identities(old, new, tagged=True, without={name})
+        if np.array_equal(np.sort(before), np.sort(after)):
+            raise UsageError(
+                f"the elements of {name} are in other places than before",
+                expected="the same layout of all buffers",
+                hint="compare before and after a step that only moves iterations",
+            )
+
+
+def _identities(
+    old: Run, new: Run, *, tagged: bool, without: Collection[str] = ()
+) -> tuple[Ints, Ints]:
     """A number for each instance of both runs, equal for the same instances.
 
-    With ``tagged``, instances that do the same are told apart by their loops or axes.
+    With ``tagged``, instances that do the same are told apart by their loops or axes. ``without``
+    names buffers whose elements are not compared.
     """
     signatures: dict[str, int] = {}
     width = max(old.width, new.width)
     depth = max(old.depth, new.depth) if tagged else 0
-    tables = [np.hstack([run.keys(signatures, width), run.tags(depth)]) for run in (old, new)]
+    tables = [
+        np.hstack([run.keys(signatures, width, without), run.tags(depth)]) for run in (old, new)
+    ]
     _, numbers = np.unique(np.concatenate(tables), axis=0, return_inverse=True)
     numbers = numbers.reshape(-1).astype(np.int64)
     return numbers[: len(old)], numbers[len(old) :]

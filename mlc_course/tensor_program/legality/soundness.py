@@ -25,6 +25,8 @@ from mlc_course.tensor_program.legality.statements import (
     Fact,
     Statement,
     check_buffers_are_shared,
+    own_loops,
+    shared,
     statements,
     update_family,
 )
@@ -34,7 +36,6 @@ from mlc_course.tensor_program.tir import (
     Touch,
     Var,
     main_function,
-    undefined_vars,
     walk,
 )
 
@@ -202,27 +203,10 @@ class _Blocks:
         return self.expressions.over_axes(each, each.write.indices, inside)
 
     def _inside(self, buffer: Var) -> int:
-        """The number of loops each iteration of which has a buffer of its own, in TVM's hands.
-
-        They are around all uses of the buffer, and no sum in it goes on from one to the next.
-        """
+        """The number of loops each iteration of which has a buffer of its own."""
         if any(buffer.same_as(each) for each in self.parameters):
             return 0
-        users = [
-            each
-            for each in self.statements
-            if any(touch.buffer.same_as(buffer) for touch in _touches(each))
-        ]
-        summed = [
-            place
-            for each in users
-            if each.write.buffer.same_as(buffer)
-            for axis in each.axes
-            if axis.reduces
-            for place, loop in enumerate(each.loops)
-            if any(loop.var.same_as(var) for var in undefined_vars(axis.value))
-        ]
-        return min([*(polyhedra.shared(users[0], each) for each in users), *summed])
+        return len(own_loops(self.statements, buffer))
 
     def _private(self, known: _Defined) -> Iterator[Fault]:
         around = known.writers[0].loops[: known.inside]
@@ -271,7 +255,7 @@ class _Blocks:
         summed = rounds.flat_range_product(runs).range()
         begun = isl.Set.empty(summed.get_space())
         for begin in known.begins:
-            if polyhedra.shared(begin, update) < known.rounds:
+            if shared(begin, update) < known.rounds:
                 yield _bad_sum(known, update, "is begun once and summed several times")
                 return
             outer = polyhedra.prefix(len(begin.loops), known.rounds)
@@ -353,7 +337,7 @@ class _Blocks:
 
         ``pairs`` are those of iterations of ``writer`` and ``each`` that touch one element.
         """
-        round_of_both = min(known.rounds, polyhedra.shared(writer, each))
+        round_of_both = min(known.rounds, shared(writer, each))
         late = polyhedra.ordered(writer, each, before=False)
         late = late.intersect(polyhedra.agreeing(writer, each, round_of_both))
         at_once = polyhedra.unordered(writer, each, inside=known.inside)
@@ -420,10 +404,6 @@ class _Blocks:
 def _sums_inside(each: Statement) -> bool:
     """Tell whether a block has loops inside, so that each of its runs is a whole sum."""
     return len(each.loops) > each.outside[0]
-
-
-def _touches(each: Statement) -> tuple[Touch, ...]:
-    return (each.write, *(read for read, _ in each.reads))
 
 
 def _reads_itself(each: Statement) -> bool:

@@ -22,6 +22,7 @@ from mlc_course.tensor_program.tir import (
     main_function,
     same_structure,
     tirx,
+    undefined_vars,
 )
 
 # Sums, products and extremes may take their terms in any order; a difference is a sum, too.
@@ -56,6 +57,11 @@ class Statement:
     axes: tuple[Bound, ...]
 
     @property
+    def touches(self) -> tuple[Touch, ...]:
+        """The store and the loads."""
+        return (self.write, *(read for read, _ in self.reads))
+
+    @property
     def block(self) -> str:
         """The name of its block, ``C_init`` for the init of C; empty for bare loops."""
         return "" if self.write.block == "root" else self.write.block
@@ -66,6 +72,32 @@ def statements(steps: Sequence[Step]) -> tuple[list[Statement], dict[Var, Expr]]
     collector = _Collector()
     collector.collect(steps, (), (), 0, ())
     return collector.statements, collector.values
+
+
+def shared(a: Statement, b: Statement) -> int:
+    """The number of loops around both."""
+    pairs = zip(a.loops, b.loops, strict=False)
+    fewest = min(len(a.loops), len(b.loops))
+    return next((n for n, (x, y) in enumerate(pairs) if x is not y), fewest)
+
+
+def own_loops(found: Sequence[Statement], buffer: Var) -> tuple[Repeat, ...]:
+    """The loops each iteration of which has a buffer of its own, once TVM has placed it.
+
+    They are around all uses of the buffer, and no sum in it goes on from one iteration to the
+    next. A parameter, which the caller places, has no such loops.
+    """
+    users = [each for each in found if any(t.buffer.same_as(buffer) for t in each.touches)]
+    summed = [
+        place
+        for each in users
+        if each.write.buffer.same_as(buffer)
+        for axis in each.axes
+        if axis.reduces
+        for place, loop in enumerate(each.loops)
+        if any(loop.var.same_as(var) for var in undefined_vars(axis.value))
+    ]
+    return users[0].loops[: min([*(shared(users[0], each) for each in users), *summed])]
 
 
 def update_family(write: Touch) -> str:
@@ -131,6 +163,19 @@ def _check_buffers_are_shared(stmt: Any, *, inside: bool) -> None:
             expected="buffers that all iterations share",
             got="one for each iteration",
         )
+
+
+def block_buffers(stmt: Any) -> set[str]:
+    """The names of the buffers that blocks allocate: TVM places these anew."""
+    match stmt:
+        case tirx.For():
+            return block_buffers(stmt.body)
+        case SBlockRealize():
+            own = {str(buffer.name) for buffer in stmt.block.alloc_buffers}
+            return own | block_buffers(stmt.block.body)
+        case tirx.SeqStmt():
+            return set().union(*map(block_buffers, stmt.seq))
+    return set()
 
 
 class _Collector:

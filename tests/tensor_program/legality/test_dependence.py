@@ -672,3 +672,83 @@ def test_the_oracle_is_what_tvm_computes() -> None:
     arrays = [aligned(each) for each in np.random.default_rng(0).uniform(1, 2, (2, SIDE, SIDE))]
     compile_program(body.program)(*map(shared_tensor, arrays))
     assert np.allclose(arrays, body.result(body.instances), rtol=1e-6)
+
+
+# --- what TVM makes of buffers ------------------------------------------------------------------
+
+
+def temporary(kind: str) -> PrimFunc:
+    """Y = 2 X, Z = Y + 1 in one loop; Y is used there only."""
+
+    @T.prim_func(s_tir=True)
+    def program(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
+        Y = T.sblock_alloc_buffer((8,))
+        for i in range(8):
+            with T.sblock("Y"):
+                v = T.axis.spatial(8, i)
+                Y[v] = X[v] * T.float32(2)
+            with T.sblock("Z"):
+                v = T.axis.spatial(8, i)
+                Z[v] = Y[v] + T.float32(1)
+
+    return run_as(program, "i", kind)
+
+
+def carried(kind: str) -> PrimFunc:
+    """Each iteration reads what the one before has left in Y."""
+
+    @T.prim_func(s_tir=True)
+    def program(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
+        Y = T.sblock_alloc_buffer((9,))
+        for i in range(8):
+            with T.sblock("Y"):
+                v = T.axis.spatial(8, i)
+                Y[v + 1] = X[v] * T.float32(2)
+            with T.sblock("Z"):
+                v = T.axis.spatial(8, i)
+                Z[v] = T.if_then_else(v > 0, Y[v], T.float32(0))
+
+    return run_as(program, "i", kind)
+
+
+def test_a_temporary_of_a_parallel_loop_is_each_iteration_s_own() -> None:
+    assert isinstance(races(temporary("parallel")), Legal)
+
+
+def test_lanes_share_a_temporary() -> None:
+    for found in (
+        races(temporary("vectorized")),
+        compare(temporary("serial"), temporary("vectorized")),
+    ):
+        assert isinstance(found, Unknown)
+        assert "TVM makes one buffer for all lanes" in str(found)
+
+
+@pytest.mark.parametrize("kind", ["serial", "parallel"])
+def test_what_an_iteration_leaves_for_the_next_is_lost(kind: str) -> None:
+    for found in (races(carried(kind)), compare(carried("serial"), carried(kind))):
+        assert isinstance(found, Unknown)
+        assert "TVM gives each iteration one of its own" in str(found)
+
+
+def test_a_buffer_that_a_block_does_not_allocate_is_shared_by_all_iterations() -> None:
+    @T.prim_func(s_tir=True)
+    def bare(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
+        Y = T.alloc_buffer((1,), "float32")
+        for i in range(8):
+            Y[0] = X[i] * T.float32(2)
+            Z[i] = Y[0]
+
+    assert isinstance(races(bare), Legal)
+    assert races(run_as(bare, "i", "parallel")).kind == "race"
+
+
+def test_another_layout_is_no_other_arithmetic() -> None:
+    square = matmul_exp_matmul(6, 6, 6, 6).program()
+
+    def turned(sch: Schedule) -> None:
+        sch.transform_layout(sch.get_sblock("C"), ("write", 0), lambda i, j: (j, i))
+
+    found = tried(square, turned)
+    assert isinstance(found, Unknown)
+    assert "the elements of C are in other places than before" in str(found)
