@@ -24,6 +24,7 @@ from mlc_course.tensor_program.tir import (
     SBlock,
     SBlockRealize,
     Var,
+    doubtful_quotient,
     same_structure,
     tirx,
     walk,
@@ -47,7 +48,15 @@ def admit(module: IRModule, like: PrimFunc, *, room: int = ROOM) -> None:
     function = _only_function(module)
     _check_signature(function, like)
     _Program(function, like, room)
-    check_bounds(walk(function))
+    steps = walk(function)
+    if (doubtful := doubtful_quotient(steps)) is not None:
+        raise UnsafeProgram(
+            "a quotient or remainder that TVM may compute wrongly",
+            expected="a dividend that is never negative, and rises with its loops",
+            got=shown(doubtful),
+            hint="turn a loop round, with i in place of n - 1 - i; add a multiple of the divisor",
+        )
+    check_bounds(steps)
 
 
 def dtypes(module: IRModule) -> set[str]:

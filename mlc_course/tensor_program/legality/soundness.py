@@ -35,6 +35,7 @@ from mlc_course.tensor_program.tir import (
     TensorProgram,
     Touch,
     Var,
+    doubtful_quotient,
     main_function,
     walk,
 )
@@ -91,12 +92,20 @@ class _Blocks:
 
     def __init__(self, program: TensorProgram) -> None:
         check_buffers_are_shared(program)
-        self.statements, values = statements(walk(program))
+        steps = walk(program)
+        self.doubtful = doubtful_quotient(steps)
+        self.statements, values = statements(steps)
         self.parameters = list(main_function(program).params)
         self.expressions = Expressions(values)
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong, the simplest first."""
+        if self.doubtful is not None:
+            yield Unknown(
+                f"TVM may compute {self.doubtful} wrongly, because what is divided falls as a loop "
+                "goes on, or may be negative",
+                "turn the loop round",
+            )
         for each in self.statements:
             yield from self._loops(each)
             yield from self._outside(each)

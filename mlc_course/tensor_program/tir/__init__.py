@@ -7,6 +7,7 @@ the loops, conditions and accesses of a program in order; nearly every analysis 
 from mlc_course.tensor_program.tir import addresses, tvm
 from mlc_course.tensor_program.tir.access_strides import accesses
 from mlc_course.tensor_program.tir.addresses import PAGE, buffers, element_bytes
+from mlc_course.tensor_program.tir.dividends import doubtful_quotient
 from mlc_course.tensor_program.tir.integers import LIMITS, MEANINGS, kind_of
 from mlc_course.tensor_program.tir.printer import outline
 from mlc_course.tensor_program.tir.relax_names import (
@@ -151,6 +152,7 @@ __all__ = [
     "dump_program",
     "element_bytes",
     "every_step",
+    "doubtful_quotient",
     "host_cpu",
     "is_const",
     "is_known_cpu",

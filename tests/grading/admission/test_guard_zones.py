@@ -1,0 +1,150 @@
+"""What is admitted stays inside its buffers when it runs, and reads and writes what it says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import Tried
+
+from mlc_course.errors import UnsafeProgram
+from mlc_course.grading.admission.admitted_programs import admit
+from mlc_course.tensor_program.problems import aligned
+from mlc_course.tensor_program.tir import (
+    IRModule,
+    PrimFunc,
+    T,
+    compile_program,
+    shared_tensor,
+    tirx,
+)
+
+N = 64  # elements of a buffer
+GUARD = 4096  # elements before and behind it
+TOGETHER = 24  # expressions in one program
+
+
+@T.prim_func(s_tir=True)
+def COPY(A: T.Buffer((N,), "float32"), B: T.Buffer((N,), "float32")):  # type: ignore[no-untyped-def]
+    for i in range(N):
+        B[i] = A[i]
+
+
+Index = Callable[..., Any]
+
+
+def drawn(rng: random.Random, loops: int, depth: int) -> tuple[str, Index]:
+    """An index as text and as a function of the loops, for TVM's expressions and for numbers."""
+    if depth == 0 or rng.random() < 0.15:
+        if rng.random() < 0.3:
+            number = rng.randint(-9, 70)
+            return str(number), lambda at, low, high, n=number: n
+        which = rng.randrange(loops)
+        return f"i{which}", lambda at, low, high: at[which]
+    form = rng.choice(["+", "+", "-", "*", "//", "%", "min", "max"])
+    a_text, a = drawn(rng, loops, depth - 1)
+    if form in ("*", "//", "%"):
+        n = rng.randint(1, 9)
+        made: dict[str, Index] = {
+            "*": lambda at, low, high: a(at, low, high) * n,
+            "//": lambda at, low, high: a(at, low, high) // n,
+            "%": lambda at, low, high: a(at, low, high) % n,
+        }
+        return f"({a_text} {form} {n})", made[form]
+    b_text, b = drawn(rng, loops, depth - 1)
+    pair: dict[str, Index] = {
+        "+": lambda at, low, high: a(at, low, high) + b(at, low, high),
+        "-": lambda at, low, high: a(at, low, high) - b(at, low, high),
+        "min": lambda at, low, high: low(a(at, low, high), b(at, low, high)),
+        "max": lambda at, low, high: high(a(at, low, high), b(at, low, high)),
+    }
+    return f"({a_text} {form} {b_text})", pair[form]
+
+
+def nest(extents: list[int], body: Callable[[list[Any]], Any]) -> Any:
+    loops = [tirx.Var(f"i{n}", "int32") for n in range(len(extents))]
+    stmt = body(loops)
+    for loop, extent in reversed(list(zip(loops, extents, strict=True))):
+        stmt = tirx.For(loop, 0, extent, tirx.ForKind.SERIAL, stmt)
+    return stmt
+
+
+def integer(value: Any) -> Any:
+    return tirx.const(value, "int32") if isinstance(value, int) else value
+
+
+class Draft:
+    """Some index expressions, each read from A and each written to B, one after the other."""
+
+    def __init__(self) -> None:
+        self.a, self.b = COPY.params
+        self.stores: list[Any] = []
+        self.meant: list[tuple[list[int], Index, bool]] = []
+
+    def add(self, extents: list[int], index: Index, *, writes: bool) -> bool:
+        """Add an expression if it is admitted."""
+
+        def store(loops: list[Any]) -> Any:
+            at = integer(index(loops, tirx.min, tirx.max))
+            if writes:
+                return tirx.BufferStore(self.b, self.a[0] + tirx.const(1.0), [at])
+            return tirx.BufferStore(self.b, self.b[1] + self.a[at], [1])
+
+        try:
+            stmt = nest(extents, store)
+            admit(IRModule({"main": self.function([stmt])}), self.function([stmt]))
+        except UnsafeProgram:
+            return False
+        self.stores.append(stmt)
+        self.meant.append((extents, index, writes))
+        return True
+
+    def function(self, stores: list[Any]) -> PrimFunc:
+        body = stores[0] if len(stores) == 1 else tirx.SeqStmt(stores)
+        return PrimFunc([self.a, self.b], body).with_attr("global_symbol", "main")
+
+    def check(self) -> None:
+        a, b = aligned(np.full(N + 2 * GUARD, np.nan)), aligned(np.full(N + 2 * GUARD, 7.0))
+        a[GUARD : GUARD + N] = np.arange(N)
+        b[GUARD : GUARD + N] = 0
+        inner = [shared_tensor(each[GUARD : GUARD + N]) for each in (a, b)]
+        compile_program(self.function(self.stores))(*inner)
+        right = np.zeros(N, np.float32)
+        for extents, index, writes in self.meant:
+            for at in np.ndindex(*extents):
+                here = index([int(each) for each in at], min, max)
+                if writes:
+                    right[here] = 1
+                else:
+                    right[1] += np.float32(here)
+        assert (b[:GUARD] == 7).all()
+        assert (b[GUARD + N :] == 7).all()
+        np.testing.assert_array_equal(b[GUARD : GUARD + N], right)
+
+
+@pytest.mark.slow
+@pytest.mark.fuzz
+def test_no_admitted_program_touches_a_guard_zone(full: bool, seed: int, tried: Tried) -> None:
+    rng = random.Random(seed)
+    admitted = 0
+    for _ in range(10_000 // TOGETHER if full else 16):
+        draft, texts = Draft(), []
+        for _ in range(100 * TOGETHER):
+            if len(draft.stores) == TOGETHER:
+                break
+            extents = [rng.randint(1, 9) for _ in range(rng.randint(1, 3))]
+            text, index = drawn(rng, len(extents), rng.randint(1, 4))
+            tried("index expressions", 1)
+            if draft.add(extents, index, writes=rng.random() < 0.7):
+                texts.append(f"{text} in {extents}")
+        assert len(draft.stores) == TOGETHER
+        admitted += TOGETHER
+        try:
+            draft.check()
+        except AssertionError as error:
+            error.add_note("\n".join(texts))
+            raise
+    tried("index expressions admitted and run", admitted)
