@@ -68,7 +68,7 @@ def unchecked() -> Iterator[None]:
 
 
 def _mark(sch: Schedule) -> None:
-    # Not the root: where copies of a schedule live, TVM 0.27 breaks them (tests/test_canary.py).
+    # Not the root: where copies of a schedule live, TVM breaks them (docs/upstream.md).
     for name in lookup.blocks(sch):
         block = lookup.block(sch, name)
         if UNCHECKED not in sch.get(block).annotations:

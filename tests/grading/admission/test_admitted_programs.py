@@ -16,9 +16,11 @@ from mlc_course.grading.admission.admitted_programs import admit, dtypes
 from mlc_course.machine import describe
 from mlc_course.tensor_program.ladders import LADDERS, scheduled
 from mlc_course.tensor_program.problems import WORKLOADS, aligned, make_workload
+from mlc_course.tensor_program.schedule import steps, unchecked
 from mlc_course.tensor_program.tir import (
     IRModule,
     PrimFunc,
+    Schedule,
     T,
     compile_program,
     doubtful_quotient,
@@ -565,3 +567,24 @@ def test_the_prover_agrees_with_brute_force(case: tuple[PrimFunc, bool]) -> None
     else:
         with pytest.raises(UnsafeProgram, match="leaves the buffer"):
             admit(module, LIKE)
+
+
+def test_a_program_of_unchecked_steps_is_refused() -> None:
+    sch = Schedule(LIKE)
+    with unchecked():
+        steps.split(sch, "B", "i", 2)
+    a, b = aligned(np.arange(N)), aligned(np.zeros(N))
+    compile_program(sch)(shared_tensor(a), shared_tensor(b))  # it may be looked at
+    assert (b == a + 1).all()
+    assert "annotations" in refusal(sch.mod)
+    assert "mlc_course.unchecked" in refusal(sch.mod)
+
+
+def test_an_index_that_tvm_may_compute_wrongly_is_refused() -> None:
+    @T.prim_func(s_tir=True)
+    def turned(A: T.Buffer((N,), "float32"), B: T.Buffer((N,), "float32")):
+        T.func_attr({"global_symbol": "main"})
+        for i in range(N):
+            B[(7 - i) // 4] = A[i]
+
+    assert "rises with its loops" in refusal(turned)

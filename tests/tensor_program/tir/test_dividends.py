@@ -80,9 +80,3 @@ def test_an_iterator_may_fall_too() -> None:
                 B[v] = A[v // 4]
 
     assert str(doubtful_quotient(walk(turned))) == "v // 4"
-
-
-def test_upstream_still_computes_a_doubtful_quotient_wrongly() -> None:
-    """If this fails, TVM has mended it: see docs/upstream.md for what can be taken out."""
-    index = FALLING["(7 - v) // 4"]
-    assert not (compiled(scattered(index)) == right(index)).all()
