@@ -32,11 +32,13 @@ from mlc_course.tensor_program.legality.statements import (
 )
 from mlc_course.tensor_program.legality.verdicts import Illegal, Iteration, Kind, Legal, Unknown
 from mlc_course.tensor_program.tir import (
+    Expr,
     TensorProgram,
     Touch,
     Var,
     doubtful_quotient,
     main_function,
+    undefined_vars,
     walk,
 )
 
@@ -108,6 +110,7 @@ class _Blocks:
             )
         for each in self.statements:
             yield from self._loops(each)
+            yield from self._opaque(each)
             yield from self._outside(each)
         defined = {}
         for buffer in dict.fromkeys(each.write.buffer for each in self.statements):
@@ -139,6 +142,24 @@ class _Blocks:
                     f"{outer.var.name}, which TVM does not compile",
                     "make one of them serial",
                 )
+
+    def _opaque(self, each: Statement) -> Iterator[Fault]:
+        """A use of a loop around the block, which its axes do not tell."""
+        conditions = [condition for condition, _ in each.facts[each.outside[1] :]]
+        indices = [index for touch in each.touches for index in touch.indices]
+        around = [loop.var for loop in each.loops[: each.outside[0]]]
+        waiting = [var for x in (each.write.value, *indices, *conditions) for var in _variables(x)]
+        while waiting and each.block:
+            var = waiting.pop()
+            if any(var.same_as(loop) for loop in around):
+                yield Unknown(
+                    f"block {each.block} uses the loop {var.name} beside its axes",
+                    "bind it to an axis",
+                )
+                return
+            is_axis = any(var.same_as(axis.var) for axis in each.axes)
+            if var in self.expressions.values and not is_axis:
+                waiting += _variables(self.expressions.values[var])
 
     def _outside(self, each: Statement) -> Iterator[Fault]:
         touches: list[tuple[Touch, tuple[Fact, ...]]] = [(each.write, ()), *each.reads]
@@ -413,6 +434,11 @@ class _Blocks:
 def _sums_inside(each: Statement) -> bool:
     """Tell whether a block has loops inside, so that each of its runs is a whole sum."""
     return len(each.loops) > each.outside[0]
+
+
+def _variables(expr: Expr) -> list[Var]:
+    """The variables of an expression; buffers are among them."""
+    return list(undefined_vars(expr)) if expr is not None else []
 
 
 def _reads_itself(each: Statement) -> bool:

@@ -215,6 +215,17 @@ def test_an_element_with_two_definitions_cannot_be_told() -> None:
     refused(twice, "block Y computes an element of Y more than once")
 
 
+def test_a_block_that_uses_a_loop_beside_its_axes_cannot_be_told() -> None:
+    @T.prim_func(s_tir=True, check_well_formed=False)
+    def opaque(X: T.Buffer((8,), "float32"), Y: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.sblock("Y"):
+                v = T.axis.spatial(8, i)
+                Y[v] = T.if_then_else(i > 3, X[v], T.float32(0))
+
+    refused(opaque, "block Y uses the loop i beside its axes")
+
+
 @T.prim_func(s_tir=True)
 def temporary(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
     Y = T.sblock_alloc_buffer((8,))
