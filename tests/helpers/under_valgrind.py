@@ -63,7 +63,7 @@ class Ran:
 
 
 def executed(program: Compiled) -> list[Ran]:
-    """How often each instruction of a program ran in one call of it, in the order of its text."""
+    """Count the runs of each instruction of a program in one call of it, in the text's order."""
     out = program.folder / "callgrind"
     program.under(
         "--tool=callgrind",

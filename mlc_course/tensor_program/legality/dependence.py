@@ -17,10 +17,9 @@ from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality import verdicts
 from mlc_course.tensor_program.legality.instances import Ints
 from mlc_course.tensor_program.legality.runs import READ, UPDATE, WRITE, Run, match, outside
+from mlc_course.tensor_program.legality.statements import TOGETHER
 from mlc_course.tensor_program.legality.verdicts import Illegal, Kind, Legal, Unknown, Verdict
 from mlc_course.tensor_program.tir import Schedule, TensorProgram
-
-TOGETHER = ("parallel", "vectorized")
 
 
 def compare(before: TensorProgram, after: TensorProgram) -> Verdict:
@@ -42,7 +41,7 @@ def compare(before: TensorProgram, after: TensorProgram) -> Verdict:
         legal = Legal(len(old), _reordered_sums(old, places), len(new) - len(old))
         return _dependence(old, places) or _race(new) or legal
     except UsageError as error:
-        return _unknown(error)
+        return verdicts.unknown(error)
 
 
 def tried(program: TensorProgram, change: Callable[[Schedule], object]) -> Verdict:
@@ -69,11 +68,6 @@ def axis_kinds(program: TensorProgram) -> Verdict:
     return _alone(program, _axes, "spatial axes are independent")
 
 
-def _unknown(error: UsageError) -> Unknown:
-    got = "" if error.got is None else f": {error.got}"
-    return Unknown(f"{error.what}{got}", error.hint or "")
-
-
 def _alone(
     program: TensorProgram,
     conflict: Callable[[Run], Illegal | None],
@@ -83,7 +77,7 @@ def _alone(
         run = Run(program)
         return outside(run) or conflict(run) or Legal(len(run), because=because)
     except UsageError as error:
-        return _unknown(error)
+        return verdicts.unknown(error)
 
 
 # --- dependence -------------------------------------------------------------------------------

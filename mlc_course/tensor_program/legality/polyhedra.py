@@ -14,10 +14,9 @@ from typing import Any
 import islpy as isl
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.legality.statements import Fact, Statement, shared
+from mlc_course.tensor_program.legality.statements import TOGETHER, Fact, Statement, shared
 from mlc_course.tensor_program.tir import Call, Expr, Repeat, Var, name_of, tirx
 
-TOGETHER = ("parallel", "vectorized")  # kinds of loops whose iterations have no order
 CONTEXT = isl.DEFAULT_CONTEXT
 
 Formula = Any  # isl.PwAff: an integer, as a function of a set's dimensions

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality import verdicts
 from mlc_course.tensor_program.legality.instances import NOT_READ, OUTSIDE, Ints, executed
-from mlc_course.tensor_program.legality.statements import block_buffers, own_loops
+from mlc_course.tensor_program.legality.statements import (
+    block_buffers,
+    check_lanes,
+    own_loops,
+)
 from mlc_course.tensor_program.legality.verdicts import Illegal, Iteration, Kind
 from mlc_course.tensor_program.tir import (
     Repeat,
@@ -136,9 +140,7 @@ class Run:
         statement = each.statement
         names = [str(a.var.name) for a in (statement.axes if axes else statement.loops)]
         values = (each.axes if axes else each.points)[row]
-        at: dict[str, int] = {}
-        for name, value in zip(names, values, strict=True):
-            at[name if name not in at else f"{name}'"] = int(value)
+        at = verdicts.values_of(names, values)
         names = [each.statement.block or f"statement {i}" for i, each in enumerate(self.parts, 1)]
         own = names[self.part[instance]] if len(set(names)) > 1 else ""
         return Iteration(at, does(mode), own)
@@ -180,12 +182,7 @@ class Run:
         loop, an iteration does not see what an earlier one left in it.
         """
         for name, loops in self.own.items():
-            if lanes := [str(loop.var.name) for loop in loops if loop.kind == "vectorized"]:
-                raise UsageError(
-                    f"{name} is used inside the vectorized loop {lanes[0]} only, where TVM makes "
-                    "one buffer for all lanes",
-                    hint="vectorize the loops of each block for themselves",
-                )
+            check_lanes(name, loops)
             keys, times, reads = [], [], []
             for part, each in enumerate(self.parts):
                 for rows, numbers, modes in self.touches_of(part, self.shapes.keys() - {name}):

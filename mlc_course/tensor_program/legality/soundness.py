@@ -20,11 +20,13 @@ import islpy as isl
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality import polyhedra, verdicts
-from mlc_course.tensor_program.legality.polyhedra import TOGETHER, Expressions
+from mlc_course.tensor_program.legality.polyhedra import Expressions
 from mlc_course.tensor_program.legality.statements import (
+    TOGETHER,
     Fact,
     Statement,
     check_buffers_are_shared,
+    check_lanes,
     own_loops,
     shared,
     statements,
@@ -33,6 +35,7 @@ from mlc_course.tensor_program.legality.statements import (
 from mlc_course.tensor_program.legality.verdicts import Illegal, Iteration, Kind, Legal, Unknown
 from mlc_course.tensor_program.tir import (
     Expr,
+    Repeat,
     TensorProgram,
     Touch,
     Var,
@@ -60,13 +63,12 @@ def sound(program: TensorProgram, like: TensorProgram | None = None) -> Fault | 
         runs = sum(prod(loop.extent for loop in each.loops) for each in blocks.statements)
         return Legal(runs, because="each reads what is complete")
     except UsageError as error:
-        got = "" if error.got is None else f": {error.got}"
-        return Unknown(f"{error.what}{got}", error.hint or "")
+        return verdicts.unknown(error)
 
 
 @dataclass(frozen=True, eq=False)
 class _Defined:
-    """How the elements of a buffer get their values.
+    """A buffer with the statements that give its elements their values.
 
     ``begins`` are stores that do not read the old value, ``update`` is the one that does. The
     buffer is used only inside the outermost ``inside`` loops, each iteration of which has one of
@@ -94,17 +96,17 @@ class _Blocks:
 
     def __init__(self, program: TensorProgram) -> None:
         check_buffers_are_shared(program)
-        steps = walk(program)
-        self.doubtful = doubtful_quotient(steps)
-        self.statements, values = statements(steps)
+        self.steps = walk(program)
+        self.statements, values = statements(self.steps)
         self.parameters = list(main_function(program).params)
         self.expressions = Expressions(values)
+        self.known: dict[tuple[Statement, Touch], isl.Map] = {}
 
     def faults(self) -> Iterator[Fault]:
-        """What is wrong, the simplest first."""
-        if self.doubtful is not None:
+        """List the faults of the program, the simplest first."""
+        if (doubtful := doubtful_quotient(self.steps)) is not None:
             yield Unknown(
-                f"TVM may compute {self.doubtful} wrongly, because what is divided falls as a loop "
+                f"TVM may compute {doubtful} wrongly, because what is divided falls as a loop "
                 "goes on, or may be negative",
                 "turn the loop round",
             )
@@ -116,19 +118,18 @@ class _Blocks:
         for buffer in dict.fromkeys(each.write.buffer for each in self.statements):
             begins, update = self._writers(buffer)
             yield from self._definitions(begins, update)
-            known = _Defined(buffer, begins, update, self._inside(buffer), 0)
-            if update:
-                rounds = self._rounds(update, known.inside)
-                known = _Defined(buffer, begins, update, known.inside, rounds)
-            yield from self._private(known)
-            yield from self._sum(known)
-            defined[buffer] = known
+            own = self._own_loops(buffer)
+            check_lanes(str(buffer.name), own)
+            rounds = self._rounds(update, len(own)) if update else 0
+            defined[buffer] = _Defined(buffer, begins, update, len(own), rounds)
+            yield from self._sum(defined[buffer])
         for each in self.statements:
             for read, facts in each.reads:
-                own = read.buffer.same_as(each.write.buffer)
-                if read.buffer in defined and not own:
+                if read.buffer.same_as(each.write.buffer):
+                    continue
+                if read.buffer in defined:
                     yield from self._read(each, read, facts, defined[read.buffer])
-                elif not own and read.buffer not in self.parameters:
+                elif read.buffer not in self.parameters:
                     yield Unknown(f"{read.buffer.name} is read, but nothing writes it")
 
     # --- single statements ------------------------------------------------------------------------
@@ -232,21 +233,10 @@ class _Blocks:
         inside = each.facts[each.outside[1] :]
         return self.expressions.over_axes(each, each.write.indices, inside)
 
-    def _inside(self, buffer: Var) -> int:
-        """The number of loops each iteration of which has a buffer of its own."""
-        if any(buffer.same_as(each) for each in self.parameters):
-            return 0
-        return len(own_loops(self.statements, buffer))
-
-    def _private(self, known: _Defined) -> Iterator[Fault]:
-        around = known.writers[0].loops[: known.inside]
-        for loop in around:
-            if loop.kind == "vectorized":
-                yield Unknown(
-                    f"{known.name} is used inside the vectorized loop {loop.var.name} only, where "
-                    "TVM makes one buffer for all lanes",
-                    "vectorize the loops of each block for themselves",
-                )
+    def _own_loops(self, buffer: Var) -> tuple[Repeat, ...]:
+        """The loops each iteration of which has a buffer of its own."""
+        is_parameter = any(buffer.same_as(each) for each in self.parameters)
+        return () if is_parameter else own_loops(self.statements, buffer)
 
     # --- sums -------------------------------------------------------------------------------------
 
@@ -272,8 +262,8 @@ class _Blocks:
         if update is None:
             return
         yield from self._terms(known, update)
-        for one, other in combinations((*known.begins, update, update), 2):
-            yield from self._at_once(known, one, other)
+        for writer in known.writers:
+            yield from self._at_once(known, writer, update)
         if not known.begins:
             if known.rounds:
                 yield _bad_sum(known, update, "has its terms added in several rounds")
@@ -410,7 +400,10 @@ class _Blocks:
 
     def _elements(self, each: Statement, touch: Touch, facts: tuple[Fact, ...] = ()) -> isl.Map:
         """From the iterations in which a touch happens to its element."""
-        return self.expressions.over_loops(each, touch.indices, (*each.facts, *facts))
+        if (each, touch) not in self.known:
+            found = self.expressions.over_loops(each, touch.indices, (*each.facts, *facts))
+            self.known[each, touch] = found
+        return self.known[each, touch]
 
     def _same(
         self,
@@ -452,11 +445,8 @@ def _is_update(each: Statement) -> bool:
 
 
 def _iteration(each: Statement, at: Sequence[int], does: str) -> Iteration:
-    names: dict[str, int] = {}
-    for loop, value in zip(each.loops, at, strict=True):
-        name = str(loop.var.name)
-        names[name if name not in names else f"{name}'"] = value
-    return Iteration(names, does, each.block)
+    names = (str(loop.var.name) for loop in each.loops)
+    return Iteration(verdicts.values_of(names, at), does, each.block)
 
 
 def _two_definitions(one: Statement, other: Statement) -> Unknown:

@@ -35,6 +35,7 @@ FAMILIES: dict[type, str] = {
 }
 
 
+TOGETHER = ("parallel", "vectorized")  # kinds of loops whose iterations have no order
 Fact = tuple[Expr, bool]  # a condition, and whether it holds
 
 
@@ -98,6 +99,17 @@ def own_loops(found: Sequence[Statement], buffer: Var) -> tuple[Repeat, ...]:
         if any(loop.var.same_as(var) for var in undefined_vars(axis.value))
     ]
     return users[0].loops[: min([*(shared(users[0], each) for each in users), *summed])]
+
+
+def check_lanes(buffer: str, own: Sequence[Repeat]) -> None:
+    """Raise ``UsageError`` for a buffer with its ``own_loops`` of which one is vectorized."""
+    for loop in own:
+        if loop.kind == "vectorized":
+            raise UsageError(
+                f"{buffer} is used inside the vectorized loop {loop.var.name} only, where TVM "
+                "makes one buffer for all lanes",
+                hint="vectorize the loops of each block for themselves",
+            )
 
 
 def update_family(write: Touch) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from mlc_course.errors import UsageError
 
 Kind = Literal[
     "flow",  # written, then read
@@ -105,6 +107,20 @@ class Unknown:
 
 
 Verdict = Legal | Illegal | Unknown
+
+
+def unknown(error: UsageError) -> Unknown:
+    """The verdict on a program that an analysis cannot follow."""
+    got = "" if error.got is None else f": {error.got}"
+    return Unknown(f"{error.what}{got}", error.hint or "")
+
+
+def values_of(loops: Iterable[str], values: Iterable[int]) -> dict[str, int]:
+    """The value of each loop by its name; the second loop of a name gets a prime."""
+    found: dict[str, int] = {}
+    for name, value in zip(loops, values, strict=True):
+        found[name if name not in found else f"{name}'"] = int(value)
+    return found
 
 
 def place(buffer: str, element: tuple[int, ...]) -> str:

@@ -126,7 +126,7 @@ def _told(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """What the function returns; its errors name the step."""
+    """Call the function, so that its errors name the step."""
     try:
         return function(sch, *args, **kwargs)
     except CourseError as error:

@@ -1,4 +1,4 @@
-"""What is admitted stays inside its buffers when it runs, and reads and writes what it says."""
+"""Admitted programs stay inside their buffers when they run, and read and write what they say."""
 
 from __future__ import annotations
 

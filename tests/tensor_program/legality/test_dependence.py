@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from private_buffers import carried, temporary
 
 from mlc_course.errors import AxisError, UsageError
 from mlc_course.tensor_program.legality.dependence import axis_kinds, compare, races, tried
@@ -677,48 +678,14 @@ def test_the_oracle_is_what_tvm_computes() -> None:
 # --- what TVM makes of buffers ------------------------------------------------------------------
 
 
-def temporary(kind: str) -> PrimFunc:
-    """Y = 2 X, Z = Y + 1 in one loop; Y is used there only."""
-
-    @T.prim_func(s_tir=True)
-    def program(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
-        Y = T.sblock_alloc_buffer((8,))
-        for i in range(8):
-            with T.sblock("Y"):
-                v = T.axis.spatial(8, i)
-                Y[v] = X[v] * T.float32(2)
-            with T.sblock("Z"):
-                v = T.axis.spatial(8, i)
-                Z[v] = Y[v] + T.float32(1)
-
-    return run_as(program, "i", kind)
-
-
-def carried(kind: str) -> PrimFunc:
-    """Each iteration reads what the one before has left in Y."""
-
-    @T.prim_func(s_tir=True)
-    def program(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
-        Y = T.sblock_alloc_buffer((9,))
-        for i in range(8):
-            with T.sblock("Y"):
-                v = T.axis.spatial(8, i)
-                Y[v + 1] = X[v] * T.float32(2)
-            with T.sblock("Z"):
-                v = T.axis.spatial(8, i)
-                Z[v] = T.if_then_else(v > 0, Y[v], T.float32(0))
-
-    return run_as(program, "i", kind)
-
-
 def test_a_temporary_of_a_parallel_loop_is_each_iteration_s_own() -> None:
-    assert isinstance(races(temporary("parallel")), Legal)
+    assert isinstance(races(run_as(temporary, "i", "parallel")), Legal)
 
 
 def test_lanes_share_a_temporary() -> None:
     for found in (
-        races(temporary("vectorized")),
-        compare(temporary("serial"), temporary("vectorized")),
+        races(run_as(temporary, "i", "vectorized")),
+        compare(temporary, run_as(temporary, "i", "vectorized")),
     ):
         assert isinstance(found, Unknown)
         assert "TVM makes one buffer for all lanes" in str(found)
@@ -726,7 +693,8 @@ def test_lanes_share_a_temporary() -> None:
 
 @pytest.mark.parametrize("kind", ["serial", "parallel"])
 def test_what_an_iteration_leaves_for_the_next_is_lost(kind: str) -> None:
-    for found in (races(carried(kind)), compare(carried("serial"), carried(kind))):
+    program = run_as(carried, "i", kind)
+    for found in (races(program), compare(carried, program)):
         assert isinstance(found, Unknown)
         assert "TVM gives each iteration one of its own" in str(found)
 

@@ -1,4 +1,4 @@
-"""What a program does too early, twice or not at all is seen at any size, and is really wrong."""
+"""Programs that do something too early, twice or not at all are refused, and really wrong."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from interpreter import Interpreter, OutOfBounds
 from odd_programs import KINDS
+from private_buffers import carried, temporary
 
 from mlc_course.errors import StepError
-from mlc_course.tensor_program.legality import sound
+from mlc_course.tensor_program.legality import run_as, sound
 from mlc_course.tensor_program.legality.verdicts import Illegal, Legal, Unknown
 from mlc_course.tensor_program.problems import make_workload
 from mlc_course.tensor_program.schedule import data_steps, steps, unchecked
@@ -226,36 +227,12 @@ def test_a_block_that_uses_a_loop_beside_its_axes_cannot_be_told() -> None:
     refused(opaque, "block Y uses the loop i beside its axes")
 
 
-@T.prim_func(s_tir=True)
-def temporary(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
-    Y = T.sblock_alloc_buffer((8,))
-    for i in T.vectorized(8):
-        with T.sblock("Y"):
-            v = T.axis.spatial(8, i)
-            Y[v] = X[v] * T.float32(2)
-        with T.sblock("Z"):
-            v = T.axis.spatial(8, i)
-            Z[v] = Y[v] + T.float32(1)
-
-
 def test_a_temporary_of_a_vectorized_loop_is_refused() -> None:
-    refused(temporary, "where TVM makes one buffer for all lanes")
-
-
-@T.prim_func(s_tir=True)
-def carrying(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
-    Y = T.sblock_alloc_buffer((9,))
-    for i in range(8):
-        with T.sblock("Y"):
-            v = T.axis.spatial(8, i)
-            Y[v + 1] = X[v] * T.float32(2)
-        with T.sblock("Z"):
-            v = T.axis.spatial(8, i)
-            Z[v] = T.if_then_else(v > 0, Y[v], T.float32(0))
+    refused(run_as(temporary, "i", "vectorized"), "where TVM makes one buffer for all lanes")
 
 
 def test_a_value_carried_by_a_private_buffer_is_refused() -> None:
-    found = sound(carrying)
+    found = sound(carried)
     assert isinstance(found, Illegal)
     assert "Z at i=1 reads Y[1], which may not be written yet (each iteration of i" in str(found)
 

@@ -33,7 +33,7 @@ SOME = [  # loops with an epilogue, a peeled step, a branch, calls, and without 
 
 
 def counts(function: Function, left: Iterator[Ran]) -> list[list[Ran]]:
-    """How often each instruction of each block ran, taken from those that are left."""
+    """Take the counts of each instruction of each block from those that are left."""
     return [[next(left) for _ in block] for block in function.blocks]
 
 
