@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from mlc_course.errors import UnsafeProgram
+from mlc_course.errors import UnsafeProgram, UsageError
 from mlc_course.grading.admission.bounds import check_bounds
 from mlc_course.grading.admission.scalar_types import BITS, FLOATS, Types, shown
 from mlc_course.tensor_program.tir import (
@@ -24,7 +24,7 @@ from mlc_course.tensor_program.tir import (
     SBlock,
     SBlockRealize,
     Var,
-    doubtful_quotient,
+    check_flattening,
     same_structure,
     tirx,
     walk,
@@ -48,15 +48,13 @@ def admit(module: IRModule, like: PrimFunc, *, room: int = ROOM) -> None:
     function = _only_function(module)
     _check_signature(function, like)
     _Program(function, like, room)
-    steps = walk(function)
-    if (doubtful := doubtful_quotient(steps)) is not None:
+    check_bounds(walk(function))
+    try:
+        check_flattening(function)
+    except UsageError as error:
         raise UnsafeProgram(
-            "a quotient or remainder that TVM may compute wrongly",
-            expected="a dividend that is never negative, and rises with its loops",
-            got=shown(doubtful),
-            hint="turn a loop round, with i in place of n - 1 - i; add a multiple of the divisor",
-        )
-    check_bounds(steps)
+            error.what, expected=error.expected, got=shown(error.got), hint=error.hint
+        ) from None
 
 
 def dtypes(module: IRModule) -> set[str]:

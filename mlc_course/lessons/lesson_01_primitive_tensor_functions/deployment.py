@@ -37,7 +37,7 @@ from mlc_course.tensor_program.networks import (
     linear_relu,
 )
 from mlc_course.tensor_program.problems import FLOAT_BYTES, Array
-from mlc_course.tensor_program.tir import PrimFunc, Schedule, tvm
+from mlc_course.tensor_program.tir import PrimFunc, Schedule, export_library, tvm
 
 ALONE = Path(__file__).parent / "alone"
 FRAMEWORK, COMPILER = "scikit-learn", "apache-tvm"
@@ -133,7 +133,7 @@ def deploy(
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / "network.so"
     try:
-        tvm.export_library(programs, library)
+        export_library(programs, library)
     except RuntimeError as error:
         raise MachineError(
             "a library can be linked only where a C compiler is installed",

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality.statements import (
-    Fact,
     Statement,
     check_buffers_are_shared,
     slots,
@@ -28,6 +27,7 @@ from mlc_course.tensor_program.tir import (
     MEANINGS,
     Call,
     Expr,
+    Fact,
     StringImm,
     TensorLoad,
     TensorProgram,

@@ -23,7 +23,6 @@ from mlc_course.tensor_program.legality import polyhedra, verdicts
 from mlc_course.tensor_program.legality.polyhedra import Expressions
 from mlc_course.tensor_program.legality.statements import (
     TOGETHER,
-    Fact,
     Statement,
     check_buffers_are_shared,
     check_lanes,
@@ -35,11 +34,13 @@ from mlc_course.tensor_program.legality.statements import (
 from mlc_course.tensor_program.legality.verdicts import Illegal, Iteration, Kind, Legal, Unknown
 from mlc_course.tensor_program.tir import (
     Expr,
+    Fact,
     Repeat,
     TensorProgram,
     Touch,
     Var,
-    doubtful_quotient,
+    check_flattening,
+    formulas,
     main_function,
     undefined_vars,
     walk,
@@ -96,6 +97,7 @@ class _Blocks:
 
     def __init__(self, program: TensorProgram) -> None:
         check_buffers_are_shared(program)
+        self.program = program
         self.steps = walk(program)
         self.statements, values = statements(self.steps)
         self.parameters = list(main_function(program).params)
@@ -104,12 +106,6 @@ class _Blocks:
 
     def faults(self) -> Iterator[Fault]:
         """List the faults of the program, the simplest first."""
-        if (doubtful := doubtful_quotient(self.steps)) is not None:
-            yield Unknown(
-                f"TVM may compute {doubtful} wrongly, because what is divided falls as a loop "
-                "goes on, or may be negative",
-                "turn the loop round",
-            )
         for each in self.statements:
             yield from self._loops(each)
             yield from self._opaque(each)
@@ -131,6 +127,7 @@ class _Blocks:
                     yield from self._read(each, read, facts, defined[read.buffer])
                 elif read.buffer not in self.parameters:
                     yield Unknown(f"{read.buffer.name} is read, but nothing writes it")
+        check_flattening(self.program)
 
     # --- single statements ------------------------------------------------------------------------
 
@@ -167,7 +164,7 @@ class _Blocks:
         for touch, facts in touches:
             at = self._elements(each, touch, facts)
             if left := polyhedra.example(
-                at.subtract_range(polyhedra.box([int(n) for n in touch.buffer.shape]))
+                at.subtract_range(formulas.box([int(n) for n in touch.buffer.shape]))
             ):
                 does = "writes" if touch.writes else "reads"
                 where = _iteration(each, left[0], does)
@@ -175,7 +172,7 @@ class _Blocks:
                 yield verdicts.coverage("outside", name, tuple(left[1]), (where,))
         axes = self.expressions.over_loops(each, [axis.value for axis in each.axes], each.facts)
         if left := polyhedra.example(
-            axes.subtract_range(polyhedra.box([axis.extent or 0 for axis in each.axes]))
+            axes.subtract_range(formulas.box([axis.extent or 0 for axis in each.axes]))
         ):
             yield Unknown(
                 f"block {each.block} runs outside of its domain, at {_iteration(each, left[0], '')}"
@@ -390,7 +387,7 @@ class _Blocks:
                     yield Illegal(kind, name, at, (), f"{verdicts.place(name, at)} {text}")
 
     def _written(self, buffer: Var) -> isl.Set:
-        found = isl.Set.empty(polyhedra.box([0] * len(buffer.ty.shape)).get_space())
+        found = isl.Set.empty(formulas.box([0] * len(buffer.ty.shape)).get_space())
         for each in self.statements:
             if each.write.buffer.same_as(buffer):
                 found = found.union(self._elements(each, each.write).range())
@@ -418,7 +415,7 @@ class _Blocks:
 
     def _place(self, each: Statement, touch: Touch, at: Sequence[int]) -> tuple[int, ...]:
         """The element of a touch in one iteration."""
-        there = polyhedra.box([1] * len(at), at)
+        there = formulas.box([1] * len(at), at)
         return tuple(
             polyhedra.coordinates(self._elements(each, touch).intersect_domain(there).range())
         )

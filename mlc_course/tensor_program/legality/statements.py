@@ -11,6 +11,7 @@ from mlc_course.tensor_program.tir import (
     Begin,
     Bound,
     Expr,
+    Fact,
     Guard,
     Repeat,
     SBlockRealize,
@@ -33,10 +34,7 @@ FAMILIES: dict[type, str] = {
     tirx.Max: "maximum",
     tirx.Min: "minimum",
 }
-
-
 TOGETHER = ("parallel", "vectorized")  # kinds of loops whose iterations have no order
-Fact = tuple[Expr, bool]  # a condition, and whether it holds
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,7 @@ from mlc_course.tensor_program.search.spaces import strategy as strategy_of
 from mlc_course.tensor_program.tir import (
     Schedule,
     Trace,
+    compile_program,
     compiled_module,
     cpu_target,
     derived_object,
@@ -64,7 +65,7 @@ def measure(
     On one thread, ``time.process_time`` is a clock that neighbours on the same core do not move.
     """
     module = tvm.load_program(Path(path).read_text())
-    run = tvm.compile_program(module, threads=threads)
+    run = compile_program(module, threads=threads)
     tvm.use_threads(threads)
     rng = np.random.default_rng(0)
     tensors = [tvm.shared_tensor(aligned(rng.normal(0, DEVIATION, s))) for s in shapes]

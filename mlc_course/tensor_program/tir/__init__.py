@@ -4,10 +4,17 @@ Read ``tvm`` first: every TVM name that the course uses is spelled there, once. 
 the loops, conditions and accesses of a program in order; nearly every analysis is built on it.
 """
 
-from mlc_course.tensor_program.tir import addresses, tvm
+from mlc_course.tensor_program.tir import addresses, formulas, tvm
 from mlc_course.tensor_program.tir.access_strides import accesses
 from mlc_course.tensor_program.tir.addresses import PAGE, buffers, element_bytes
-from mlc_course.tensor_program.tir.dividends import doubtful_quotient
+from mlc_course.tensor_program.tir.compilation import (
+    assembly_text,
+    compile_program,
+    compiled_module,
+    export_library,
+)
+from mlc_course.tensor_program.tir.flattening import check_flattening
+from mlc_course.tensor_program.tir.formulas import Fact, Formula, IntegerFormulas
 from mlc_course.tensor_program.tir.integers import LIMITS, MEANINGS, kind_of
 from mlc_course.tensor_program.tir.printer import outline
 from mlc_course.tensor_program.tir.relax_names import (
@@ -72,10 +79,7 @@ from mlc_course.tensor_program.tir.tvm import (
     TensorLoad,
     TensorProgram,
     Trace,
-    assembly_text,
     compact_buffers,
-    compile_program,
-    compiled_module,
     cpu_target,
     derived_object,
     dump_program,
@@ -93,6 +97,12 @@ from mlc_course.tensor_program.tir.tvm import (
 )
 
 __all__ = [
+    "export_library",
+    "formulas",
+    "IntegerFormulas",
+    "Formula",
+    "Fact",
+    "check_flattening",
     "ALIGNMENT",
     "Array",
     "Bound",
@@ -152,7 +162,6 @@ __all__ = [
     "dump_program",
     "element_bytes",
     "every_step",
-    "doubtful_quotient",
     "host_cpu",
     "is_const",
     "is_known_cpu",

@@ -12,7 +12,6 @@ import importlib
 import os
 import sys
 import types
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -32,6 +31,7 @@ from tvm.s_tir.schedule.schedule import ScheduleError
 from tvm.script import tirx as T
 from tvm.support import cc
 from tvm.support.popen_pool import PopenPoolExecutor
+from tvm.sym import Analyzer
 from tvm.target import Target, codegen
 from tvm.tirx import PrimFunc
 from tvm.tirx.analysis import undefined_vars
@@ -51,6 +51,7 @@ ITERATOR_PREFIX = "v_"  # create_prim_func calls the block iterator of loop ``m`
 
 __all__ = [
     "ITERATOR_PREFIX",
+    "Analyzer",
     "Array",
     "BufferType",
     "Call",
@@ -72,14 +73,12 @@ __all__ = [
     "TensorProgram",
     "Trace",
     "TensorLoad",
-    "assembly_text",
-    "compile_program",
-    "compiled_module",
+    "before_and_after_flattening",
     "compact_buffers",
+    "compile_module",
     "cpu_target",
     "derived_object",
     "dump_program",
-    "export_library",
     "host_cpu",
     "is_known_cpu",
     "load_cpu_intrinsics",
@@ -130,20 +129,9 @@ def is_known_cpu(cpu: str) -> bool:
     return bool(codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()))
 
 
-def assembly_text(program: TensorProgram, target: Target) -> str:
-    """The machine code that LLVM emits for a TensorIR program, as text."""
-    module = program.mod if isinstance(program, Schedule) else program
-    return str(tvm.compile(module, target=target).mod.inspect_source("asm"))
-
-
-def compile_program(
-    program: TensorProgram, *, threads: int = 1, cpu: str | None = None
-) -> Callable[..., None]:
-    """Machine code for a TensorIR program: a function of its buffers, inputs first."""
-    module = program.mod if isinstance(program, Schedule) else program
-    library = tvm.compile(module, target=cpu_target(threads, cpu))
-    entry: Callable[..., None] = library["main"]
-    return entry
+def compile_module(module: IRModule | PrimFunc, target: Target) -> Any:
+    """TVM's machine code for a program, whatever it has made of it; see ``compile_program``."""
+    return tvm.compile(module, target=target)
 
 
 def linker() -> str | None:
@@ -152,26 +140,9 @@ def linker() -> str | None:
     return str(found) if found else None
 
 
-def export_library(functions: Mapping[str, PrimFunc | Schedule], path: Path) -> None:
-    """Link TensorIR functions of these names, compiled for this machine, into a shared library.
-
-    Raises ``RuntimeError`` where the C compiler fails, and where there is none.
-    """
-    if linker() is None:
-        raise RuntimeError("no C compiler")
-    programs = {n: f.mod["main"] if isinstance(f, Schedule) else f for n, f in functions.items()}
-    named = {n: program.with_attr("global_symbol", n) for n, program in programs.items()}
-    tvm.compile(IRModule(named), target=cpu_target()).export_library(str(path))
-
-
 def runtime_library() -> Path:
     """Path of TVM's runtime, a shared library that runs compiled functions without the compiler."""
     return Path(libinfo.find_libtvm_runtime())
-
-
-def compiled_module(program: IRModule, target: Target, _parameters: object) -> Any:
-    """Machine code for a program, in the form that MetaSchedule's builder needs."""
-    return tvm.compile(program, target=target).mod
 
 
 def compact_buffers(module: IRModule) -> IRModule:
@@ -184,6 +155,35 @@ def compact_buffers(module: IRModule) -> IRModule:
     ):
         module = each(module)
     return module
+
+
+def before_and_after_flattening(module: IRModule) -> tuple[IRModule, IRModule]:
+    """The program just before TVM makes its buffers one-dimensional, and just after.
+
+    The passes are those with which TVM's pipeline begins. Raises ``RuntimeError`` or ``ValueError``
+    where TVM fails on the program.
+    """
+    for each in (
+        s_tir_transform.CanonicalizeLoop(),
+        s_tir_transform.LowerCrossThreadReduction(),
+        s_tir_transform.LowerInitBlock(),
+        s_tir_transform.PlanAndUpdateBufferAllocationLocation(),
+        s_tir_transform.ConvertBlocksToOpaque(),
+        s_tir_transform.LiftThreadBinding(),
+        s_tir_transform.ManifestSharedMemoryLocalStage(),
+        s_tir_transform.CompactBufferAllocation(),
+        s_tir_transform.LowerAutoCopy(),
+        s_tir_transform.UnifyThreadBinding(),
+        s_tir_transform.LowerMatchBuffer(),
+        s_tir_transform.StmtSimplify(),
+        s_tir_transform.InjectPermutedLayout(),
+        s_tir_transform.AnnotateIrregularLoop(),
+        s_tir_transform.InjectSoftwarePipeline(),
+        s_tir_transform.TransformMmaBufferLayout(),
+        s_tir_transform.LowerOpaqueBlock(),
+    ):
+        module = each(module)
+    return module, tirx.transform.FlattenBuffer()(module)
 
 
 def dump_program(module: IRModule) -> str:

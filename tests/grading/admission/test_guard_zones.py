@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import Tried
+from index_expressions import Index, drawn, nest
 
 from mlc_course.errors import UnsafeProgram
 from mlc_course.grading.admission.admitted_programs import admit
@@ -33,45 +33,6 @@ def COPY(A: T.Buffer((N,), "float32"), B: T.Buffer((N,), "float32")):  # type: i
         B[i] = A[i]
 
 
-Index = Callable[..., Any]
-
-
-def drawn(rng: random.Random, loops: int, depth: int) -> tuple[str, Index]:
-    """An index as text and as a function of the loops, for TVM's expressions and for numbers."""
-    if depth == 0 or rng.random() < 0.15:
-        if rng.random() < 0.3:
-            number = rng.randint(-9, 70)
-            return str(number), lambda at, low, high, n=number: n
-        which = rng.randrange(loops)
-        return f"i{which}", lambda at, low, high: at[which]
-    form = rng.choice(["+", "+", "-", "*", "//", "%", "min", "max"])
-    a_text, a = drawn(rng, loops, depth - 1)
-    if form in ("*", "//", "%"):
-        n = rng.randint(1, 9)
-        made: dict[str, Index] = {
-            "*": lambda at, low, high: a(at, low, high) * n,
-            "//": lambda at, low, high: a(at, low, high) // n,
-            "%": lambda at, low, high: a(at, low, high) % n,
-        }
-        return f"({a_text} {form} {n})", made[form]
-    b_text, b = drawn(rng, loops, depth - 1)
-    pair: dict[str, Index] = {
-        "+": lambda at, low, high: a(at, low, high) + b(at, low, high),
-        "-": lambda at, low, high: a(at, low, high) - b(at, low, high),
-        "min": lambda at, low, high: low(a(at, low, high), b(at, low, high)),
-        "max": lambda at, low, high: high(a(at, low, high), b(at, low, high)),
-    }
-    return f"({a_text} {form} {b_text})", pair[form]
-
-
-def nest(extents: list[int], body: Callable[[list[Any]], Any]) -> Any:
-    loops = [tirx.Var(f"i{n}", "int32") for n in range(len(extents))]
-    stmt = body(loops)
-    for loop, extent in reversed(list(zip(loops, extents, strict=True))):
-        stmt = tirx.For(loop, 0, extent, tirx.ForKind.SERIAL, stmt)
-    return stmt
-
-
 def integer(value: Any) -> Any:
     return tirx.const(value, "int32") if isinstance(value, int) else value
 
@@ -84,7 +45,7 @@ class Draft:
         self.stores: list[Any] = []
         self.meant: list[tuple[list[int], Index, bool]] = []
 
-    def add(self, extents: list[int], index: Index, *, writes: bool) -> bool:
+    def add(self, extents: list[int], index: Index, *, writes: bool, inner: str) -> bool:
         """Add an expression if it is admitted."""
 
         def store(loops: list[Any]) -> Any:
@@ -94,7 +55,7 @@ class Draft:
             return tirx.BufferStore(self.b, self.b[1] + self.a[at], [1])
 
         try:
-            stmt = nest(extents, store)
+            stmt = nest(extents, store, inner)
             admit(IRModule({"main": self.function([stmt])}), self.function([stmt]))
         except UnsafeProgram:
             return False
@@ -138,8 +99,10 @@ def test_no_admitted_program_touches_a_guard_zone(full: bool, seed: int, tried: 
             extents = [rng.randint(1, 9) for _ in range(rng.randint(1, 3))]
             text, index = drawn(rng, len(extents), rng.randint(1, 4))
             tried("index expressions", 1)
-            if draft.add(extents, index, writes=rng.random() < 0.7):
-                texts.append(f"{text} in {extents}")
+            writes = rng.random() < 0.7
+            inner = rng.choice(["SERIAL", "UNROLLED", *(["VECTORIZED"] if writes else [])])
+            if draft.add(extents, index, writes=writes, inner=inner):
+                texts.append(f"{text} in {extents}, {inner.lower()}")
         assert len(draft.stores) == TOGETHER
         admitted += TOGETHER
         try:

@@ -1,0 +1,60 @@
+"""Machine code of tensor programs; what TVM would compile wrongly is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mlc_course.tensor_program.tir.flattening import check_flattening
+from mlc_course.tensor_program.tir.tvm import (
+    IRModule,
+    PrimFunc,
+    Schedule,
+    Target,
+    TensorProgram,
+    compile_module,
+    cpu_target,
+    linker,
+)
+
+
+def compile_program(
+    program: TensorProgram, *, threads: int = 1, cpu: str | None = None
+) -> Callable[..., None]:
+    """Machine code for a TensorIR program: a function of its buffers, inputs first.
+
+    Raises ``UsageError`` where TVM would compile an index wrongly, or fails on the program.
+    """
+    entry: Callable[..., None] = _compiled(program, cpu_target(threads, cpu))["main"]
+    return entry
+
+
+def assembly_text(program: TensorProgram, target: Target) -> str:
+    """The machine code that LLVM emits for a TensorIR program, as text."""
+    return str(_compiled(program, target).mod.inspect_source("asm"))
+
+
+def export_library(functions: Mapping[str, PrimFunc | Schedule], path: Path) -> None:
+    """Link TensorIR functions of these names, compiled for this machine, into a shared library.
+
+    Raises ``RuntimeError`` where the C compiler fails, and where there is none.
+    """
+    if linker() is None:
+        raise RuntimeError("no C compiler")
+    programs = {n: f.mod["main"] if isinstance(f, Schedule) else f for n, f in functions.items()}
+    named = {n: program.with_attr("global_symbol", n) for n, program in programs.items()}
+    _compiled(IRModule(named), cpu_target()).export_library(str(path))
+
+
+def compiled_module(program: IRModule, target: Target, _parameters: object) -> Any:
+    """Machine code for a program, in the form that MetaSchedule's builder needs."""
+    return _compiled(program, target).mod
+
+
+def _compiled(program: TensorProgram, target: Target) -> Any:
+    module = program.mod if isinstance(program, Schedule) else program
+    for each in [module] if isinstance(module, PrimFunc) else module.functions.values():
+        if isinstance(each, PrimFunc):
+            check_flattening(each)
+    return compile_module(module, target)

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import Tried
+from index_expressions import drawn, nest
+from tvm.ir.instrument import pass_instrument
+from tvm.ir.transform import PassContext
+
+from mlc_course.errors import UsageError
+from mlc_course.tensor_program.problems import aligned
+from mlc_course.tensor_program.tir import (
+    MEANINGS,
+    IRModule,
+    PrimFunc,
+    T,
+    check_flattening,
+    compile_program,
+    kind_of,
+    main_function,
+    operands,
+    shared_tensor,
+    tirx,
+    tvm,
+)
+
+Index = Callable[[Any], Any]
+
+PIPELINES = ("tirx.BindTarget", "_pipeline", "sequential")  # around the passes
+
+WRONG: dict[str, Index] = {
+    "(7 - v) // 4": lambda v: (7 - v) // 4,
+    "(7 - v) % 4": lambda v: (7 - v) % 4,
+    "(v * -1 + 7) // 4": lambda v: (v * -1 + 7) // 4,
+    "((7 - v) // 2) % 2": lambda v: ((7 - v) // 2) % 2,
+    "(7 - v % 4) // 2": lambda v: (7 - v % 4) // 2,
+    "(7 - v // 2) // 2": lambda v: (7 - v // 2) // 2,
+    "(22 + (v - 17) // 8) % 7": lambda v: (22 + (v - 17) // 8) % 7,
+    "(v % 4 + 2) // 4": lambda v: (v % 4 + 2) // 4,
+    "(v + 61) // 5 - v // 5": lambda v: (v + 61) // 5 - v // 5,
+    "(v + 19) // 5 + v // 5": lambda v: (v + 19) // 5 + v // 5,
+}
+RIGHT: dict[str, Index] = {
+    "v // 4": lambda v: v // 4,
+    "7 - v // 4": lambda v: 7 - v // 4,
+    "(v * 3 + 5) % 7": lambda v: (v * 3 + 5) % 7,
+    "(v // 2 + 1) % 3": lambda v: (v // 2 + 1) % 3,
+    "(v % 8 + 2) // 4": lambda v: (v % 8 + 2) // 4,
+    "(100 - v) // 4": lambda v: (100 - v) // 4,
+    "(v - 1) // 4": lambda v: (v - 1) // 4,
+    "7 - v": lambda v: 7 - v,
+    "v * v": lambda v: v * v,
+}
+
+
+def scattered(index: Index) -> PrimFunc:
+    """B[index(v) + 100] = A[v], for v from 0 to 7."""
+    a, b = tirx.decl_buffer((8,), name="A"), tirx.decl_buffer((256,), name="B")
+    i = tirx.Var("i", "int32")
+    body = tirx.BufferStore(b, a[i], [index(i) + 100])
+    return PrimFunc([a, b], tirx.For(i, 0, 8, tirx.ForKind.SERIAL, body))
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_an_index_that_tvm_changes_is_found_and_not_compiled(text: str) -> None:
+    program = scattered(WRONG[text])
+    with pytest.raises(UsageError, match="would compile an index of this program wrongly"):
+        compile_program(program.with_attr("global_symbol", "main"))
+
+
+@pytest.mark.parametrize("text", RIGHT)
+def test_another_index_is_left_alone_and_compiled_well(text: str) -> None:
+    program = scattered(RIGHT[text]).with_attr("global_symbol", "main")
+    given, out = aligned(np.arange(1, 9, dtype=np.float32)), aligned(np.zeros(256, np.float32))
+    compile_program(program)(shared_tensor(given), shared_tensor(out))
+    right = np.zeros(256, np.float32)
+    for v in range(8):
+        right[RIGHT[text](v) + 100] = v + 1
+    assert (out == right).all()
+
+
+def test_the_index_of_a_block_is_told_in_loops() -> None:
+    @T.prim_func(s_tir=True)
+    def turned(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.sblock("B"):
+                v = T.axis.spatial(8, 7 - i)
+                B[v] = A[v // 4]
+
+    with pytest.raises(UsageError, match=r"got +A\[\(7 - i\) // 4\]"):
+        check_flattening(turned)
+
+
+def test_an_index_counts_only_where_its_condition_holds() -> None:
+    @T.prim_func(s_tir=True)
+    def guarded(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            if i < 4:
+                B[i] = A[(i % 8 + 2) // 4]
+            else:
+                B[i] = A[i]
+
+    check_flattening(guarded)
+
+
+def test_an_index_inside_an_if_then_else_is_looked_at() -> None:
+    @T.prim_func(s_tir=True)
+    def lazy(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            B[i] = T.if_then_else(i < 15, A[(i % 8 + 2) // 4], T.float32(0))
+
+    with pytest.raises(UsageError, match=r"got +A\[\(i % 8 \+ 2\) // 4\]"):
+        check_flattening(lazy)
+
+
+def test_indices_made_of_data_are_left_alone_and_those_inside_them_are_not() -> None:
+    @T.prim_func(s_tir=True)
+    def gathered(
+        A: T.Buffer((8, 4), "float32"), at: T.Buffer((2, 4), "int32"), B: T.Buffer((8,), "float32")
+    ):
+        for i in range(8):
+            B[i] = A[at[i // 4, i % 4], i % 4]
+
+    @T.prim_func(s_tir=True)
+    def wrong(
+        A: T.Buffer((8, 4), "float32"), at: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float32")
+    ):
+        for i in range(8):
+            B[i] = A[at[(7 - i) // 4], 0]
+
+    check_flattening(gathered)
+    with pytest.raises(UsageError, match=r"got +at\[\(7 - i\) // 4\]"):
+        check_flattening(wrong)
+
+
+def test_a_program_on_which_tvm_fails_is_refused_with_its_words() -> None:
+    @T.prim_func(s_tir=True)
+    def failing(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(5):
+            B[i - (i + 63) % 5 + 4] = A[i]
+
+    with pytest.raises(UsageError, match="does not compile this program(.|\n)*[Dd]ivide by zero"):
+        compile_program(failing.with_attr("global_symbol", "main"))
+
+
+def test_the_passes_before_flattening_are_those_of_tvm() -> None:
+    seen: list[str] = []
+
+    @pass_instrument
+    class Names:
+        def run_before_pass(self, _module: IRModule, about: Any) -> None:
+            seen.append(str(about.name))
+
+    module = IRModule({"main": scattered(RIGHT["v // 4"]).with_attr("global_symbol", "main")})
+    with PassContext(instruments=[Names()]):
+        tvm.compile_module(module, tvm.cpu_target())
+    ours = seen[: seen.index("tirx.FlattenBuffer") + 1]
+    seen.clear()
+    with PassContext(instruments=[Names()]):
+        tvm.before_and_after_flattening(module)
+    assert seen == [name for name in ours if name not in PIPELINES]
+
+
+# --- against every iteration ----------------------------------------------------------------------
+
+
+def value(expr: Any, at: dict[Any, int]) -> int:
+    match expr:
+        case tirx.IntImm():
+            return int(expr.value)
+        case tirx.Var():
+            return at[str(expr.name)]
+    return int(MEANINGS[kind_of(expr)].values(*(value(each, at) for each in operands(expr))))
+
+
+def flattened(program: PrimFunc) -> Any:
+    """The index of the only store, as TVM makes it."""
+    module = IRModule({"main": program.with_attr("global_symbol", "main")})
+    stmt = main_function(tvm.before_and_after_flattening(module)[1]).body
+    while not isinstance(stmt, tirx.BufferStore):
+        inner = stmt.seq[-1] if isinstance(stmt, tirx.SeqStmt) else stmt.body
+        stmt = inner
+    return stmt.indices[0]
+
+
+@pytest.mark.fuzz
+def test_an_index_is_found_exactly_if_some_iteration_differs(
+    full: bool, seed: int, tried: Tried
+) -> None:
+    rng = random.Random(seed)
+    a, b = tirx.decl_buffer((1,), name="A"), tirx.decl_buffer((1 << 20,), name="B")
+    verdicts = {True: 0, False: 0}
+    for _ in range(20_000 if full else 600):
+        extents = [rng.randint(1, 9) for _ in range(rng.randint(1, 3))]
+        text, index = drawn(rng, len(extents), rng.randint(2, 4))
+
+        def store(loops: list[Any], index: Any = index) -> Any:
+            at = index(loops, tirx.min, tirx.max)
+            at = tirx.const(at, "int32") if isinstance(at, int) else at
+            return tirx.BufferStore(b, a[0], [at])
+
+        program = PrimFunc([a, b], nest(extents, store))
+        try:
+            check_flattening(program)
+        except UsageError as error:
+            if "does not compile" in error.what:
+                continue
+            found = True
+        else:
+            found = False
+        made = flattened(program)
+        differs = any(
+            value(made, {f"i{n}": x for n, x in enumerate(at)}) != index(list(at), min, max)
+            for at in itertools.product(*map(range, extents))
+        )
+        assert found == differs, f"{text} in {extents}: TVM makes it {made}"
+        verdicts[found] += 1
+    assert all(verdicts.values())
+    tried("indices before and after flattening", sum(verdicts.values()))
