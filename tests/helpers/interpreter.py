@@ -1,8 +1,8 @@
 """A slow interpreter of TensorIR, the oracle of tests: other orders, and nothing left from before.
 
 It shares no code with the library's analyses. Iterations of parallel and vectorized loops are mixed
-at random, store by store. A buffer begins as NaN; one that is used inside a loop only begins anew
-in each iteration, as TVM allocates it.
+at random, before and after each store. A buffer begins as NaN; one that is used inside a loop only
+begins anew in each iteration, as TVM allocates it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Interpreter:
                 pass
 
     def statement(self, stmt: Any, env: Env, own: Mapping[Any, Any]) -> Iterator[None]:
-        """Run a statement; it stops after each store, for others to go on."""
+        """Run a statement; it stops before and after each store, for others to go on."""
         match stmt:
             case tirx.SeqStmt():
                 for each in stmt.seq:
@@ -75,6 +75,7 @@ class Interpreter:
                     yield from self.statement(side, env, own)
             case tirx.BufferStore():
                 value = self.value(stmt.value, env, own)
+                yield
                 self.array(stmt.buffer, own)[self.at(stmt.buffer, stmt.indices, env, own)] = value
                 yield
             case _:

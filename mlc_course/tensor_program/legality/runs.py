@@ -221,7 +221,9 @@ class Run:
         if names[0] not in without:
             yield rows, store, modes
         for name, load in zip(names[1:], loads.T, strict=True):
-            kept = (load >= 0) & (load != store) & (name not in without)
+            if name in without:
+                continue
+            kept = (load >= 0) & (load != store)
             yield rows[kept], load[kept], np.full(int(kept.sum()), READ)
 
     def store(self, instance: int) -> tuple[int, int]:

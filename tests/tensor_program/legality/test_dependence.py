@@ -699,6 +699,21 @@ def test_what_an_iteration_leaves_for_the_next_is_lost(kind: str) -> None:
         assert "TVM gives each iteration one of its own" in str(found)
 
 
+def test_a_statement_outside_of_the_loop_of_a_temporary_is_followed_too() -> None:
+    @T.prim_func(s_tir=True)
+    def beside(X: T.Buffer((8,), "float32"), Z: T.Buffer((9,), "float32")):
+        with T.sblock("root"):
+            T.reads()
+            T.writes()
+            Y = T.sblock_alloc_buffer((8,), "float32")
+            Z[8] = X[0]
+            for i in range(8):
+                Y[i] = X[i] * T.float32(2)
+                Z[i] = Y[i]
+
+    assert isinstance(compare(beside, run_as(beside, "i", "parallel")), Legal)
+
+
 def test_a_buffer_that_a_block_does_not_allocate_is_shared_by_all_iterations() -> None:
     @T.prim_func(s_tir=True)
     def bare(X: T.Buffer((8,), "float32"), Z: T.Buffer((8,), "float32")):
