@@ -19,11 +19,13 @@ from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality.statements import (
     Statement,
     check_buffers_are_shared,
+    check_kinds,
     slots,
     statements,
     update_family,
 )
 from mlc_course.tensor_program.tir import (
+    LIMITS,
     MEANINGS,
     Call,
     Expr,
@@ -61,32 +63,54 @@ def evaluate(expr: Expr, at: Mapping[Var, Any], values: Mapping[Var, Expr]) -> A
             expected="indices and conditions made of loop variables and constants",
             got=expr,
         )
-    return MEANINGS[kind_of(expr)].values(*(evaluate(x, at, values) for x in operands(expr)))
+    found = MEANINGS[kind_of(expr)].values(*(evaluate(x, at, values) for x in operands(expr)))
+    low, high = LIMITS.get(str(expr.ty.dtype), NO_INTEGER)
+    if np.any((found < low) | (found > high)):
+        raise UsageError(
+            "an integer does not fit its type",
+            expected=f"values of {expr.ty.dtype}, from {low} to {high}",
+            got=expr,
+        )
+    return found
 
 
-def form_of(value: Expr, scalars: list[Expr]) -> str:
+def form_of(value: Expr, scalars: list[Expr], lets: tuple[Var, ...] = ()) -> str:
     """The arithmetic of a store as text, for any operands: ``Add[float32](#, Mul[float32](#, #))``.
 
-    # is a load, i an integer without loads; these integers are appended to ``scalars``, in order.
+    # is a load, i an integer without loads, $0 the outermost of the ``lets`` around; the integers
+    are appended to ``scalars``, in order. Raises ``UsageError`` for a variable that holds data and
+    is not bound in the expression itself.
     """
+    kind = str(value.ty.dtype) if not isinstance(value, StringImm) else ""
     match value:
         case TensorLoad():
             return "#"
         case tirx.FloatImm() | StringImm():
-            return repr(value.value)
-    kind = str(value.ty.dtype)
-    if kind.startswith(("int", "uint", "bool")) and not _loads(value):
+            return f"{value.value!r}{kind}"
+        case tirx.Var() if value in lets:
+            return f"${lets.index(value)}"
+        case tirx.Let():
+            bound = form_of(value.value, scalars, lets)
+            return f"Let({bound}, {form_of(value.body, scalars, (*lets, value.var))})"
+    if kind.startswith(("int", "uint", "bool")) and not _depends(value, lets):
         scalars.append(value)
-        return "i"
+        return f"i{kind}"
     if isinstance(value, tirx.Var):
-        return str(value.name)
-    inner = ", ".join(form_of(each, scalars) for each in operands(value))
+        raise UsageError(
+            f"variable {value.name} holds data",
+            expected="the expression itself where its value is stored",
+            got=f"a let of {value.name}",
+        )
+    inner = ", ".join(form_of(each, scalars, lets) for each in operands(value))
     name = str(value.op.name) if isinstance(value, Call) else type(value).__name__
     return f"{name}[{kind}]({inner})"
 
 
-def _loads(expr: Expr) -> bool:
-    return isinstance(expr, TensorLoad) or any(map(_loads, operands(expr)))
+def _depends(expr: Expr, lets: tuple[Var, ...]) -> bool:
+    """Tell whether an expression loads, computes with floats, or uses one of these variables."""
+    if isinstance(expr, TensorLoad) or (isinstance(expr, tirx.Var) and expr in lets):
+        return True
+    return any(_depends(each, lets) for each in operands(expr))
 
 
 # --- statements and their instances ---------------------------------------------------------------
@@ -97,6 +121,7 @@ NOT_READ = -1  # the element of a load that is not executed
 OUTSIDE = -2  # the element of an access that leaves its buffer
 
 Ints = NDArray[np.int64]
+NO_INTEGER = (1, 0)  # the limits of a type of which nothing is known: no value fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +177,8 @@ def executed(program: TensorProgram) -> list[Executed]:
     """Every statement of a program with its instances.
 
     Raises ``UsageError`` for programs that ``walk`` cannot follow, for more than ``MOST``
-    instances, where an index or a condition depends on data, and for buffers that each iteration
-    of a loop has for itself.
+    instances, where an index or a condition depends on data, for buffers that each iteration of a
+    loop has for itself, and for kinds of loops that TVM does not compile.
     """
     steps = walk(program)
     if (size := slots(steps)) > MOST:
@@ -165,6 +190,8 @@ def executed(program: TensorProgram) -> list[Executed]:
         )
     check_buffers_are_shared(program)
     found, values = statements(steps)
+    for each in found:
+        check_kinds(each)
     return [_execute(each, values) for each in found]
 
 

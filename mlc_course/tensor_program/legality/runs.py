@@ -21,8 +21,10 @@ from mlc_course.tensor_program.legality.statements import (
 )
 from mlc_course.tensor_program.legality.verdicts import Illegal, Iteration, Kind
 from mlc_course.tensor_program.tir import (
+    BufferType,
     Repeat,
     TensorProgram,
+    Var,
     main_function,
 )
 
@@ -72,7 +74,9 @@ class Run:
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
         self.places = np.split(place, np.cumsum(sizes)[:-1]) if sizes else []
-        self.shapes = self._shapes()
+        self.parameters = [_declared(each) for each in main_function(program).params]
+        self.buffers = self._buffers()
+        self.shapes = {n: tuple(int(x) for x in b.shape) for n, b in self.buffers.items()}
         self.base, start = {}, 0
         for name in sorted(self.shapes):
             self.base[name] = start
@@ -82,21 +86,30 @@ class Run:
     def __len__(self) -> int:
         return int(self.part.size)
 
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        buffers = {touch.buffer for each in self.parts for touch in each.touches}
+    def _buffers(self) -> dict[str, Var]:
+        buffers = {touch.buffer: None for each in self.parts for touch in each.touches}
         names = [str(buffer.name) for buffer in buffers]
         if len(set(names)) < len(names):
             raise UsageError("two buffers have the same name", got=", ".join(sorted(names)))
-        return {str(b.name): tuple(int(extent) for extent in b.shape) for b in buffers}
+        return dict(zip(names, buffers, strict=True))
 
     def check_same_buffers(self, other: Run) -> None:
-        """Raise ``UsageError`` unless both programs use buffers of the same names and shapes."""
-        ours, theirs = self.shapes, other.shapes
+        """Raise ``UsageError`` unless both have the same parameters and use the same buffers."""
+        if self.parameters != other.parameters:
+            raise UsageError(
+                "the two programs have other parameters",
+                expected=", ".join(self.parameters),
+                got=", ".join(other.parameters),
+            )
+        ours, theirs = (
+            {name: _declared(buffer) for name, buffer in run.buffers.items()}
+            for run in (self, other)
+        )
         odd = [n for n in sorted({*ours, *theirs}) if ours.get(n) != theirs.get(n)]
         if odd:
             raise UsageError(
                 f"the two programs do not use the same buffers: {', '.join(odd)}",
-                expected="the same names and shapes",
+                expected="the same names, types and shapes",
                 hint="compare before and after a step that only moves iterations",
             )
 
@@ -244,6 +257,13 @@ class Run:
         return Touches(elements[order], instances[order], modes[order])
 
 
+def _declared(buffer: Var) -> str:
+    """A buffer's name, type and shape, such as ``A: float32 [64, 64]``."""
+    if not isinstance(buffer.ty, BufferType):
+        return str(buffer)
+    return f"{buffer.name}: {buffer.ty.dtype} [{', '.join(map(str, buffer.shape))}]"
+
+
 def _joined(arrays: Sequence[Ints]) -> Ints:
     return np.concatenate([np.empty(0, np.int64), *arrays])
 
@@ -292,10 +312,29 @@ def match(old: Run, new: Run) -> Ints | Illegal:
     if doubled.any():
         return _uncovered("twice", new, doubled[after], after)
     if (more < 0).any():
+        _check_same_arithmetic(old, new, (more < 0)[before])
         return _uncovered("missing", old, (more < 0)[before])
     if (~known).any():
         return _uncovered("extra", new, ~known[after])
     return _places(before, after)
+
+
+def _check_same_arithmetic(old: Run, new: Run, missing: Flags) -> None:
+    """Raise ``UsageError`` where what is missing may be computed in another way."""
+    part = old.parts[old.part[int(missing.argmax())]]
+    ours, theirs = ({each.form for each in run.parts} for run in (old, new))
+    name = str(part.statement.write.buffer.name)
+    others = [
+        each.form
+        for each in new.parts
+        if str(each.statement.write.buffer.name) == name and each.form not in ours
+    ]
+    if part.form not in theirs and others:
+        raise UsageError(
+            f"{name} is computed in another way",
+            expected="the same arithmetic on the same elements",
+            got=f"{part.form} before and {others[0]} after",
+        )
 
 
 def _check_layouts(old: Run, new: Run) -> None:

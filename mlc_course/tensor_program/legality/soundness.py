@@ -25,6 +25,7 @@ from mlc_course.tensor_program.legality.statements import (
     TOGETHER,
     Statement,
     check_buffers_are_shared,
+    check_kinds,
     check_lanes,
     own_loops,
     shared,
@@ -33,6 +34,7 @@ from mlc_course.tensor_program.legality.statements import (
 )
 from mlc_course.tensor_program.legality.verdicts import Illegal, Iteration, Kind, Legal, Unknown
 from mlc_course.tensor_program.tir import (
+    Bound,
     Expr,
     Fact,
     Repeat,
@@ -40,6 +42,7 @@ from mlc_course.tensor_program.tir import (
     Touch,
     Var,
     check_flattening,
+    every_step,
     formulas,
     main_function,
     undefined_vars,
@@ -101,13 +104,18 @@ class _Blocks:
         self.steps = walk(program)
         self.statements, values = statements(self.steps)
         self.parameters = list(main_function(program).params)
+        self.axes = {
+            each.var: each.block
+            for each in every_step(self.steps)
+            if isinstance(each, Bound) and each.extent is not None
+        }
         self.expressions = Expressions(values)
         self.known: dict[tuple[Statement, Touch], isl.Map] = {}
 
     def faults(self) -> Iterator[Fault]:
         """List the faults of the program, the simplest first."""
         for each in self.statements:
-            yield from self._loops(each)
+            check_kinds(each)
             yield from self._opaque(each)
             yield from self._outside(each)
         defined = {}
@@ -131,16 +139,6 @@ class _Blocks:
 
     # --- single statements ------------------------------------------------------------------------
 
-    def _loops(self, each: Statement) -> Iterator[Fault]:
-        together = [loop for loop in each.loops if loop.kind in TOGETHER]
-        for outer, inner in combinations(together, 2):
-            if outer.kind == "vectorized" or inner.kind == "parallel":
-                yield Unknown(
-                    f"the {inner.kind} loop {inner.var.name} is inside the {outer.kind} loop "
-                    f"{outer.var.name}, which TVM does not compile",
-                    "make one of them serial",
-                )
-
     def _opaque(self, each: Statement) -> Iterator[Fault]:
         """A use of a loop around the block, which its axes do not tell."""
         conditions = [condition for condition, _ in each.facts[each.outside[1] :]]
@@ -149,6 +147,12 @@ class _Blocks:
         waiting = [var for x in (each.write.value, *indices, *conditions) for var in _variables(x)]
         while waiting and each.block:
             var = waiting.pop()
+            if var in self.axes and self.axes[var] not in (each.block, each.block[: -len("_init")]):
+                yield Unknown(
+                    f"block {each.block} uses the axis {var.name} of block {self.axes[var]}",
+                    "blocks inside blocks are not followed",
+                )
+                return
             if any(var.same_as(loop) for loop in around):
                 yield Unknown(
                     f"block {each.block} uses the loop {var.name} beside its axes",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from mlc_course.errors import UsageError
@@ -21,6 +22,7 @@ from mlc_course.tensor_program.tir import (
     Touch,
     Var,
     main_function,
+    operands,
     same_structure,
     tirx,
     undefined_vars,
@@ -107,6 +109,24 @@ def check_lanes(buffer: str, own: Sequence[Repeat]) -> None:
                 f"{buffer} is used inside the vectorized loop {loop.var.name} only, where TVM "
                 "makes one buffer for all lanes",
                 hint="vectorize the loops of each block for themselves",
+            )
+
+
+def check_kinds(statement: Statement) -> None:
+    """Raise ``UsageError`` for kinds of loops around a statement that TVM does not compile."""
+    together = [loop for loop in statement.loops if loop.kind in TOGETHER]
+    for outer, inner in combinations(together, 2):
+        if outer.kind == "vectorized" or inner.kind == "parallel":
+            raise UsageError(
+                f"the {inner.kind} loop {inner.var.name} is inside the {outer.kind} loop "
+                f"{outer.var.name}, which TVM does not compile",
+                hint="make one of them serial",
+            )
+    for loop in together:
+        if loop.kind == "vectorized" and loop.extent < 1:
+            raise UsageError(
+                f"the vectorized loop {loop.var.name} has no iteration, which TVM does not compile",
+                hint="make it serial",
             )
 
 
@@ -221,21 +241,59 @@ class _Collector:
                 case Begin():
                     self.outside.setdefault(step.block, (len(loops), len(facts)))
                 case Bound():
-                    self.values[step.var] = step.value
+                    self.bind(step)
                     if step.extent is not None:
                         axes = (*axes, step)
                         self.outside[step.block] = len(loops), len(facts)
                 case Guard() if not slots((step,)):
                     reads += _lazy(step, ())
                 case Guard():
+                    _check_condition(step.condition)
+                    _check_used(reads)
                     for side, holds in ((step.then, True), (step.otherwise, False)):
                         known = (*facts, (step.condition, holds))
                         start = self.collect(side, loops, known, start, axes)
                 case Repeat():
+                    _check_used(reads)
                     # Inside, slots are counted from the loop's first iteration.
                     self.collect(step.body, (*loops, step), facts, start, axes)
                     start += slots((step,))
+        _check_used(reads)
         return start
+
+    def bind(self, bound: Bound) -> None:
+        """Note the value of a variable; raise ``UsageError`` if it has another value elsewhere."""
+        known = self.values.setdefault(bound.var, bound.value)
+        if not same_structure(known, bound.value):
+            raise UsageError(
+                f"variable {bound.var.name} has two values",
+                expected="a variable of its own for each block iterator and let",
+                got=f"{known} and {bound.value}",
+            )
+
+
+def _check_condition(condition: Expr) -> None:
+    """Raise ``UsageError`` for a condition that loads, as nobody can tell which side runs."""
+    waiting = [condition]
+    while waiting:
+        expr = waiting.pop()
+        if isinstance(expr, TensorLoad):
+            raise UsageError(
+                "a condition depends on data", expected="loop variables", got=condition
+            )
+        waiting += operands(expr)
+
+
+def _check_used(reads: Sequence[tuple[Touch, tuple[Fact, ...]]]) -> None:
+    """Raise ``UsageError`` for loads that no store right behind them uses."""
+    if reads:
+        name = reads[0][0].buffer.name
+        raise UsageError(
+            f"{name} is loaded before a condition or a loop that may use it",
+            expected="loads in the value that is stored, or just before it",
+            got=f"a let of {name}",
+            hint="write the load where its value is stored",
+        )
 
 
 def _lazy(guard: Guard, facts: tuple[Fact, ...]) -> Iterator[tuple[Touch, tuple[Fact, ...]]]:

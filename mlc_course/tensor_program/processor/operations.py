@@ -75,12 +75,12 @@ def stages(program: TensorProgram) -> tuple[Stage, ...]:
 
 def flops(program: TensorProgram) -> int:
     """Float operations of a whole run; an elementary function counts as one."""
-    return sum(stage.flops for stage in stages(program))
+    return sum(work.flops for work in _counted(program).values())
 
 
 def exps(program: TensorProgram) -> int:
     """Calls of exp in a whole run."""
-    return sum(stage.exps for stage in stages(program))
+    return sum(work.exps for work in _counted(program).values())
 
 
 def runs(program: TensorProgram) -> dict[str, int]:

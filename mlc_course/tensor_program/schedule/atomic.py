@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,22 +14,26 @@ from typing import Any, TypeVar, cast
 from mlc_course.errors import CourseError, StepError, UsageError
 from mlc_course.tensor_program.legality import Illegal, Legal, Unknown, sound
 from mlc_course.tensor_program.schedule import lookup
-from mlc_course.tensor_program.tir import Schedule, ScheduleError
+from mlc_course.tensor_program.tir import IRModule, Schedule, ScheduleError, main_function
 
 Step = TypeVar("Step", bound=Callable[..., Any])
-KINDS: dict[Any, type] = {"str": str, str: str, "int": int, int: int}  # of annotated arguments
+# Kinds of annotated arguments.
+KINDS: dict[Any, type] = {"str": str, "int": int, "Schedule": Schedule}
+LARGEST = (1 << 31) - 1  # integer that TVM takes
 UNCHECKED = "mlc_course.unchecked"  # annotates the blocks of a program that no check has seen
 
 _part: ContextVar[bool] = ContextVar("part of another step", default=False)
 _checked: ContextVar[bool] = ContextVar("checked", default=True)
+# Programs that a step has left: the next step need not prove again that they are sound.
+_known_sound: deque[IRModule] = deque(maxlen=64)
 
 
 def step(function: Step) -> Step:
     """Make a function a schedule step.
 
-    It is tried on a copy of the schedule first. What it leaves there must be sound, and write the
-    same elements (``legality.sound``); else the schedule stays as it was, and ``StepError`` says
-    why.
+    It is tried on a copy of the schedule first. The program must be sound before the step and after
+    it, and write the same elements (``legality.sound``); else the schedule stays as it was, and
+    ``StepError`` says why.
     """
 
     @functools.wraps(function)
@@ -43,11 +47,17 @@ def step(function: Step) -> Step:
             trial = sch.copy()
             _told(function, call, trial, args, kwargs)
             _check_names(call, lookup.blocks(trial))
-            if _checked.get():
-                _check(function, call, sound(trial, like=sch))
-            else:
+            if not _checked.get():
                 _mark(sch)
-            return function(sch, *args, **kwargs)
+                result = function(sch, *args, **kwargs)
+                _mark(sch)
+                return result
+            if not any(sch.mod.same_as(each) for each in _known_sound):
+                _check_before(call, sound(sch))
+            _check(function, call, sound(trial, like=sch))
+            result = function(sch, *args, **kwargs)
+            _known_sound.append(sch.mod)
+            return result
         finally:
             _part.reset(token)
 
@@ -99,6 +109,10 @@ def _check_arguments(
             case _:
                 values = [value]
         for each in values:
+            if wanted is int and isinstance(each, int) and abs(each) > LARGEST:
+                raise UsageError(
+                    f"{call}: {name} is too large", expected=f"at most {LARGEST:,}", got=each
+                )
             if wanted and (not isinstance(each, wanted) or isinstance(each, bool)):
                 raise UsageError(
                     f"{call}: {name} has another type",
@@ -106,6 +120,7 @@ def _check_arguments(
                     got=f"{each!r}, {type(each).__name__}",
                     hint=hint,
                 )
+    main_function(args[0])
 
 
 def _check_names(call: str, blocks: list[str]) -> None:
@@ -132,13 +147,24 @@ def _told(
     except CourseError as error:
         error.add_note(f"in step {call}")
         raise
-    except ScheduleError as error:
+    except (ScheduleError, RuntimeError, ValueError) as error:  # all of them TVM's
         raise StepError(
             f"{call}: TVM refuses this step here",
             expected=needs(function),
             got=str(error).split("Error message:")[-1].strip(),
             hint="print(sch.mod.script()) shows the present program",
         ) from None
+
+
+def _check_before(call: str, verdict: Illegal | Unknown | Legal) -> None:
+    if isinstance(verdict, Legal):
+        return
+    raise StepError(
+        f"{call}: no step is checked on this program, because of what it is before the step",
+        expected="blocks that write each element once, and read what is complete",
+        got=verdict.sentence if isinstance(verdict, Illegal) else verdict.reason,
+        hint="with unchecked(): does the step all the same",
+    )
 
 
 def _check(function: Callable[..., Any], call: str, verdict: Illegal | Unknown | Legal) -> None:

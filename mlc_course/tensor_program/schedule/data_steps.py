@@ -168,7 +168,8 @@ def polynomial_exp(sch: Schedule, block: str) -> None:
             hint="name the block whose body is the exp",
         )
     body = tirx.BufferStore(old.body.buffer, _exp(old.body.value.args[0]), old.body.indices)
-    new = SBlock(old.iter_vars, old.reads, old.writes, old.name_hint, body)
+    head = (old.iter_vars, old.reads, old.writes, old.name_hint)
+    new = SBlock(*head, body, old.init, old.alloc_buffers, old.match_buffers, old.annotations)
     sch.state.replace(sch.get_sref(target), new, {old: new})
 
 

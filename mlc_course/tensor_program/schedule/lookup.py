@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -86,11 +86,14 @@ def check_multiples(sch: Schedule, of_block: str, multiples: Mapping[str, int]) 
     known = list(axes(sch, of_block))
     for axis, multiple in multiples.items():
         if axis not in known:
+            similar = get_close_matches(axis, known)
             raise AxisError(
                 f"block {of_block} has no axis {axis!r}",
                 expected=f"one of {', '.join(known)}",
                 got=axis,
-                hint="a split cuts a loop, not the axes of its block",
+                hint=f"did you mean {' or '.join(similar)}?"
+                if similar
+                else "a split cuts a loop, not the axes of its block",
             )
         if multiple < 1:
             raise SizeError(
@@ -128,14 +131,24 @@ def check_consumer(sch: Schedule, consumer: str, producer: str) -> None:
         )
 
 
-def check_sums_products(sch: Schedule, of_block: str) -> None:
-    """Raise ``BlockError`` for a reduction that zeros would change, such as a maximum."""
+def check_sums_products(sch: Schedule, of_block: str, padded: Collection[str]) -> None:
+    """Raise ``BlockError`` for a reduction that zeros would change, such as a maximum.
+
+    ``padded`` names the axes along which there will be zeros.
+    """
     found = sch.get(block(sch, of_block))
-    if found.init is None or _adds_products(found.body.value):
+    summed = [
+        each.var
+        for each in found.iter_vars
+        if each.iter_type == each.CommReduce and _plain(each.var) in padded
+    ]
+    value = getattr(found.body, "value", None)
+    if value is not None and (found.init is None or _adds_products(value, summed)):
         return
     raise BlockError(
         f"block {of_block} is not a sum of products",
-        expected="a body C[...] += A[...] * B[...], which zeros leave unchanged",
+        expected="a body C[...] += A[...] * B[...], which zeros leave unchanged"
+        + (f", indexed by {', '.join(map(_plain, summed))}" if summed else ""),
         got=statement(sch, of_block),
         hint="choose factors that divide the sizes",
     )
@@ -147,21 +160,44 @@ def statement(sch: Schedule, of_block: str) -> str:
     return str(body).splitlines()[-1].strip()  # above it, TVM declares the buffers
 
 
-def _adds_products(value: Any) -> bool:
-    """Tell whether it is ``sum + term``, with an element or a product of elements as the term."""
+def _adds_products(value: Any, summed: Sequence[Any]) -> bool:
+    """Tell whether it is ``sum + term``, with an element or a product of elements as the term.
 
-    def vanishes(term: Any) -> bool:
+    Each of the axes ``summed`` indexes one of these elements, so that the term is zero beyond it.
+    """
+    factors: list[Any] = []
+    waiting = [value.b] if isinstance(value, tirx.Add) else []
+    while waiting:
+        term = waiting.pop()
         if isinstance(term, tirx.Mul):
-            return vanishes(term.a) and vanishes(term.b)
-        return isinstance(term, TensorLoad)
-
-    return isinstance(value, tirx.Add) and vanishes(value.b)
+            waiting += [term.a, term.b]
+        else:
+            factors.append(term)
+    if not factors or not all(isinstance(each, TensorLoad) for each in factors):
+        return False
+    indexed = [var for each in factors for index in each.indices for var in undefined_vars(index)]
+    return all(any(axis.same_as(var) for var in indexed) for axis in summed)
 
 
 def axes(sch: Schedule, of_block: str) -> dict[str, int]:
-    """The block's own iterators and their extents, in order, named without TVM's ``v_``."""
+    """The block's own iterators and their extents, in order, named without TVM's ``v_``.
+
+    Raises ``SizeError`` when an extent varies.
+    """
     found = sch.get(block(sch, of_block)).iter_vars
-    return {i.var.name.removeprefix(ITERATOR_PREFIX): int(i.dom.extent) for i in found}
+    for each in found:
+        if not isinstance(each.dom.extent, tirx.IntImm):
+            raise SizeError(
+                f"block {of_block}: the extent of axis {_plain(each.var)} varies",
+                expected="a constant",
+                got=each.dom.extent,
+            )
+    return {_plain(each.var): int(each.dom.extent) for each in found}
+
+
+def _plain(axis: Any) -> str:
+    """The name of an iterator without TVM's prefix."""
+    return str(axis.name).removeprefix(ITERATOR_PREFIX)
 
 
 def check_spatial(sch: Schedule, of_block: str, name: str, verb: str) -> None:
@@ -179,6 +215,8 @@ def check_spatial(sch: Schedule, of_block: str, name: str, verb: str) -> None:
 def reduction_loops(sch: Schedule, of_block: str) -> set[str]:
     """The names of the loops around the block that a sum runs along."""
     around = [sch.get(rv) for rv in sch.get_loops(block(sch, of_block))]
+    if not around:
+        return set()
     realize = _realize(around[-1].body, of_block)
     bound = zip(realize.block.iter_vars, realize.iter_values, strict=True)
     reduced = {
@@ -195,7 +233,12 @@ def _realize(body: Any, of_block: str) -> Any:
     for statement in getattr(body, "seq", [body]):
         if getattr(getattr(statement, "block", None), "name_hint", None) == of_block:
             return statement
-    raise AssertionError(f"{of_block} is not directly inside its innermost loop")
+    raise BlockError(
+        f"block {of_block} is not directly inside its innermost loop",
+        expected="loops around a block, with nothing in between",
+        got="a condition around it",
+        hint="put the condition on the block, with T.where",
+    )
 
 
 def output(sch: Schedule, of_block: str) -> str:
@@ -209,8 +252,10 @@ def read(sch: Schedule, of_block: str, operand: str) -> tuple[int, str]:
     Raises ``BlockError`` when the block does not read it.
     """
     found = [str(region.source.name) for region in sch.get(block(sch, of_block)).reads]
+    if operand in found:
+        return found.index(operand), operand
     for index, name in enumerate(found):
-        if name == operand or name.startswith(f"{operand}_"):
+        if name.startswith(f"{operand}_") and operand in _sources(sch, name):
             return index, name
     raise BlockError(
         f"block {of_block} does not read {operand!r}",
@@ -220,16 +265,31 @@ def read(sch: Schedule, of_block: str, operand: str) -> tuple[int, str]:
     )
 
 
+def _sources(sch: Schedule, buffer: str) -> set[str]:
+    """The buffers from which the block that writes this one reads, directly or through others."""
+    found: set[str] = set()
+    waiting = [buffer]
+    while waiting:
+        name = waiting.pop()
+        for writer in blocks(sch):
+            here = sch.get(block(sch, writer))
+            if name in [str(region.source.name) for region in here.writes]:
+                new = {str(region.source.name) for region in here.reads} - found
+                found |= new
+                waiting += new
+    return found
+
+
 def dimension(region: Any, axis: str) -> int:
     """The dimension of a region, read or written by a block, that its iterator ``axis`` indexes.
 
     Raises ``AxisError`` when it indexes none.
     """
-    names = [{var.name for var in undefined_vars(at.min)} for at in region.region]
+    names = [{_plain(var) for var in undefined_vars(at.min)} for at in region.region]
     for place, used in enumerate(names):
-        if ITERATOR_PREFIX + axis in used:
+        if axis in used:
             return place
-    known = [name.removeprefix(ITERATOR_PREFIX) for used in names for name in sorted(used)]
+    known = [name for used in names for name in sorted(used)]
     raise AxisError(
         f"{region.source.name} is not indexed by {axis!r}",
         expected=f"one of {', '.join(known)}",
@@ -246,7 +306,7 @@ def late_producers(sch: Schedule, first: str, second: str) -> list[str]:
         name
         for producer in sch.get_producers(block(sch, second))
         if order.index(name := str(sch.get(producer).name_hint)) > order.index(first)
-        and not sch.get(sch.get_loops(producer)[0]).same_as(inside)
+        and not any(sch.get(each).same_as(inside) for each in sch.get_loops(producer)[:1])
     ]
 
 

@@ -100,7 +100,8 @@ def pad(sch: Schedule, block: str, **multiples: int) -> None:
     if all(extent % multiple == 0 for extent, multiple in zip(axes.values(), wanted, strict=True)):
         return
     output = lookup.output(sch, block)
-    lookup.check_sums_products(sch, block)
+    padded = [axis for axis, extent in axes.items() if extent % multiples.get(axis, 1)]
+    lookup.check_sums_products(sch, block, padded)
     sch.pad_einsum(lookup.block(sch, block), wanted)
     crop = f"{output}_pad"
     if crop in lookup.blocks(sch) and sch.get_consumers(lookup.block(sch, crop)):
@@ -186,6 +187,7 @@ def merge(sch: Schedule, first: str, second: str, *, at: str) -> None:
     why     a row block of C is used while it is in cache
     tvm     Schedule.merge, which does not look at what is between the two nests
     """
+    loops = [lookup.loop(sch, block, at) for block in (first, second)]
     late = lookup.late_producers(sch, first, second)
     if late:
         raise StepError(
@@ -194,7 +196,6 @@ def merge(sch: Schedule, first: str, second: str, *, at: str) -> None:
             got=f"{', '.join(late)} between them",
             hint=f"fuse_consumer(sch, {late[0]!r}, into={first!r}, at=...) before, or inline it",
         )
-    loops = [lookup.loop(sch, block, at) for block in (first, second)]
     if sch.get(loops[0]).same_as(sch.get(loops[1])):  # TVM would end the process
         raise AxisError(
             f"merge({first}, {second}): {at} is one loop around both already",

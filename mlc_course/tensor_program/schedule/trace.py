@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mlc_course.errors import UsageError
+from mlc_course.errors import StepError, UsageError
 from mlc_course.tensor_program.tir import (
     Array,
     IRModule,
@@ -20,6 +20,7 @@ from mlc_course.tensor_program.tir import (
     PrimFunc,
     SBlockRV,
     Schedule,
+    ScheduleError,
     Trace,
     same_structure,
 )
@@ -71,11 +72,22 @@ def stages(
 def replayed(
     program: PrimFunc | IRModule, trace: Trace, instructions: int | None = None
 ) -> Schedule:
-    """Replay the first so many instructions of a trace, by default all, on a new schedule."""
+    """Replay the first so many instructions of a trace, by default all, on a new schedule.
+
+    Nothing is checked: what was legal for the program that the trace was recorded on may be wrong
+    for another. Raises ``StepError`` where the trace does not fit the program.
+    """
     kept = list(trace.insts)[:instructions]
     decisions = {each: trace.decisions[each] for each in kept if each in trace.decisions}
     sch = Schedule(program)
-    Trace(kept, decisions).apply_to_schedule(sch, remove_postproc=False)
+    try:
+        Trace(kept, decisions).apply_to_schedule(sch, remove_postproc=False)
+    except (ScheduleError, RuntimeError, ValueError) as error:  # TVM's
+        raise StepError(
+            "the trace does not fit this program",
+            expected="the program that it was recorded on",
+            got=str(error).strip().splitlines()[-1],
+        ) from None
     return sch
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mlc_course.tensor_program.tir.flattening import check_flattening
+from mlc_course.tensor_program.tir.flattening import check_flattening, not_compiled
 from mlc_course.tensor_program.tir.tvm import (
     IRModule,
     PrimFunc,
@@ -57,4 +57,7 @@ def _compiled(program: TensorProgram, target: Target) -> Any:
     for each in [module] if isinstance(module, PrimFunc) else module.functions.values():
         if isinstance(each, PrimFunc):
             check_flattening(each)
-    return compile_module(module, target)
+    try:
+        return compile_module(module, target)
+    except (RuntimeError, ValueError) as error:  # TVM's
+        raise not_compiled(error) from None

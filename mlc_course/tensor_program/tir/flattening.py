@@ -26,6 +26,7 @@ from mlc_course.tensor_program.tir.tvm import (
     tirx,
 )
 
+LONGEST_TEXT = 200
 Loops = tuple[Any, ...]  # TVM's, outermost first
 Facts = tuple[Fact, ...]
 
@@ -49,9 +50,7 @@ def check_flattening(program: TensorProgram) -> None:
     try:
         lowered = before_and_after_flattening(IRModule({"main": function}))
     except (RuntimeError, ValueError) as error:
-        raise UsageError(
-            "TVM 0.27 does not compile this program", got=str(error).strip().splitlines()[-1]
-        ) from None
+        raise not_compiled(error) from None
     before, after = (_Lowered(main_function(each).body) for each in lowered)
     over = IntegerFormulas(before.values)
     for old, new in zip(before.accesses, after.accesses, strict=True):
@@ -62,6 +61,12 @@ def check_flattening(program: TensorProgram) -> None:
                 got=f"{old.buffer.name}[{_row_major(old)}]",
                 hint="write the index in another way, for example with one more loop",
             )
+
+
+def not_compiled(error: Exception) -> UsageError:
+    """The error that tells of one that TVM has raised in one of its passes, in its last words."""
+    last = str(error).strip().splitlines()[-1]
+    return UsageError("TVM 0.27 does not compile this program", got=last[:LONGEST_TEXT])
 
 
 class _Lowered:

@@ -14,7 +14,8 @@ from typing import Any
 import islpy as isl
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.tir.traversal import Expr, Var, name_of
+from mlc_course.tensor_program.tir.integers import LIMITS
+from mlc_course.tensor_program.tir.traversal import Expr, Var, is_lazy, name_of
 from mlc_course.tensor_program.tir.tvm import Call, tirx
 
 CONTEXT = isl.DEFAULT_CONTEXT
@@ -83,10 +84,18 @@ class IntegerFormulas:
                 return self.integer(self.values[expr], known, over)
             case tirx.Let():
                 return self.integer(expr.body, known, over)
-            case tirx.Cast() if str(expr.value.ty.dtype).startswith("int"):
-                return self.integer(expr.value, known, over)
+            case tirx.Cast() if str(expr.value.ty.dtype) in LIMITS:
+                found = self.integer(expr.value, known, over)
+                self._check_fits(expr, found, over)
+                return found
             case Call() if name_of(expr) == "prim.likely":
                 return self.integer(expr.args[0], known, over)
+            case tirx.Select():
+                condition, *sides = expr.condition, expr.true_value, expr.false_value
+                return self.choice(condition, sides, known, over)
+            case Call() if is_lazy(expr):
+                condition, *sides = expr.args
+                return self.choice(condition, sides, known, over)
         if type(expr) not in NUMBERS or not _is_linear(expr):
             raise UsageError(
                 "an index or a condition depends on data, or is not linear",
@@ -94,6 +103,33 @@ class IntegerFormulas:
                 got=expr,
             )
         return NUMBERS[type(expr)](*(self.integer(x, known, over) for x in (expr.a, expr.b)))
+
+    def choice(
+        self, condition: Expr, sides: Sequence[Expr], known: Formulas, over: isl.Set
+    ) -> Formula:
+        """The first of two integers where a condition holds, the second elsewhere."""
+        holds = self.where(condition, known, over)
+        pieces = (holds, over.subtract(holds))
+        then, otherwise = (
+            self.integer(side, known, piece).intersect_domain(piece)
+            for side, piece in zip(sides, pieces, strict=True)
+        )
+        return then.union_add(otherwise)
+
+    def _check_fits(self, cast: Expr, value: Formula, over: isl.Set) -> None:
+        """Raise ``UsageError`` for a cast that does not keep the value at all points."""
+        limits, source = (LIMITS.get(str(each.ty.dtype)) for each in (cast, cast.value))
+        if limits and source and limits[0] <= source[0] and source[1] <= limits[1]:
+            return
+        if limits:
+            low, high = (self.integer(tirx.const(end, "int64"), {}, over) for end in limits)
+            if over.is_subset(value.ge_set(low).intersect(value.le_set(high))):
+                return
+        raise UsageError(
+            "an index or a condition casts an integer to a type that it may not fit",
+            expected=f"values of {cast.ty.dtype}",
+            got=cast,
+        )
 
     def where(self, expr: Expr, known: Formulas, over: isl.Set) -> isl.Set:
         """The points at which a condition holds; raises what ``integer`` raises."""

@@ -13,6 +13,7 @@ from typing import Any
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.tir.tvm import (
     Call,
+    IRModule,
     Op,
     PrimFunc,
     SBlock,
@@ -52,7 +53,7 @@ MOVES = (IF_THEN_ELSE, "prim.likely", "tirx.reinterpret")  # compute nothing
 MATHEMATICS = {
     1: "exp exp2 exp10 log log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh erf "
     "sigmoid floor trunc round nearbyint fabs",
-    2: "pow fmod atan2 hypot copysign",
+    2: "pow atan2 hypot copysign",
     3: "fma",
 }
 FUNCTIONS = {f"tirx.{name}": n for n, names in MATHEMATICS.items() for name in names.split()}
@@ -120,10 +121,16 @@ Step = Touch | Bound | Guard | Repeat | Begin
 
 
 def main_function(program: TensorProgram) -> PrimFunc:
-    """The one function of a program; raises ``UsageError`` when a module has no ``main``."""
+    """The one function of a program; raises ``UsageError`` when there is no TensorIR ``main``."""
     module = program.mod if isinstance(program, Schedule) else program
     if isinstance(module, PrimFunc):
         return module
+    if not isinstance(module, IRModule):
+        raise UsageError(
+            "not a tensor program",
+            expected="a PrimFunc, an IRModule or a Schedule",
+            got=type(module).__name__,
+        )
     functions = {str(name.name_hint): function for name, function in module.functions.items()}
     if not isinstance(functions.get("main"), PrimFunc):
         raise UsageError("no TensorIR function main", expected="main", got=", ".join(functions))

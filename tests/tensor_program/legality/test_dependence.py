@@ -15,7 +15,7 @@ from mlc_course.tensor_program.legality.dependence import axis_kinds, compare, r
 from mlc_course.tensor_program.legality.instances import MOST
 from mlc_course.tensor_program.legality.unchecked import reordered, run_as
 from mlc_course.tensor_program.legality.verdicts import Illegal, Iteration, Legal, Unknown
-from mlc_course.tensor_program.problems import aligned, matmul, matmul_exp_matmul
+from mlc_course.tensor_program.problems import aligned, make_workload, matmul, matmul_exp_matmul
 from mlc_course.tensor_program.schedule import data_steps, lookup, steps
 from mlc_course.tensor_program.tir import (
     PrimFunc,
@@ -484,10 +484,10 @@ def private(X: T.Buffer((8,), "float32"), Y: T.Buffer((8,), "float32")):
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (PRODUCT, CHAIN, "do not use the same buffers"),
-        (PRODUCT, matmul(6, 5, 3).program(), "do not use the same buffers: B, C"),
+        (PRODUCT, CHAIN, "have other parameters"),
+        (PRODUCT, matmul(6, 5, 3).program(), "have other parameters"),
         (gather, gather, "depends on data"),
-        (by_data, by_data, "depends on data: X[i]"),
+        (by_data, by_data, "depends on data: X[i] >"),
         (endless, endless, "not known"),
         (private, private, "made inside a loop"),
         (
@@ -735,3 +735,91 @@ def test_another_layout_is_no_other_arithmetic() -> None:
     found = tried(square, turned)
     assert isinstance(found, Unknown)
     assert "the elements of C are in other places than before" in str(found)
+
+
+# --- the same arithmetic --------------------------------------------------------------------------
+
+
+def stores(value: str, *, types: str = "float32", parameters: str = "AB", n: int = 8) -> PrimFunc:
+    """B[v] = value, as text with A, v and n."""
+    a, b = (tirx.decl_buffer((n,), types, name=name) for name in "AB")
+    v = tirx.Var("v", "int32")
+    made = eval(value, {"A": a, "v": v, "T": T, "tirx": tirx})
+    store = tirx.BufferStore(b, made, [v])
+    named = {"A": a, "B": b}
+    loop = tirx.For(v, 0, n, tirx.ForKind.SERIAL, store)
+    return PrimFunc([named[each] for each in parameters], loop)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("T.Cast('float32', T.Cast('int8', v))", "T.Cast('float32', v)"),
+        ("T.Cast('float32', v * 2147483647)", "T.Cast('float32', T.Cast('int64', v) * 2147483647)"),
+        ("T.Cast('float32', T.float16(0.1))", "T.Cast('float32', T.float64(0.1))"),
+        ("T.Cast('float32', T.Cast('int64', v))", "T.Cast('float32', v)"),
+    ],
+)
+def test_integers_and_constants_of_other_types_are_not_the_same(one: str, other: str) -> None:
+    found = compare(stores(one, n=512), stores(other, n=512))
+    assert isinstance(found, Unknown)
+
+
+def let(*pairs: tuple[tirx.Var, tirx.Var | float], body: tirx.Var) -> PrimFunc:
+    """B[v] = let x = A[v] + number in ... body, the first pair outermost."""
+    a, b = (tirx.decl_buffer((8,), name=name) for name in "AB")
+    v = tirx.Var("v", "int32")
+    value = body
+    for var, number in reversed(pairs):
+        inner = number if isinstance(number, tirx.Var) else a[v] + tirx.const(number, "float32")
+        value = tirx.Let(var, inner, value)
+    loop = tirx.For(v, 0, 8, tirx.ForKind.SERIAL, tirx.BufferStore(b, value, [v]))
+    return PrimFunc([a, b], loop)
+
+
+def test_the_value_of_a_let_is_part_of_the_arithmetic_and_its_name_is_not() -> None:
+    x, y, z = (tirx.Var(name, "float32") for name in ("x", "x", "z"))
+    first = let((x, 1.0), (y, 2.0), body=x)
+    assert isinstance(compare(first, let((x, 1.0), (y, 2.0), body=y)), Unknown)
+    assert isinstance(compare(first, let((x, 3.0), (y, 2.0), body=x)), Unknown)
+    assert isinstance(compare(first, let((z, 1.0), (y, 2.0), body=z)), Legal)
+
+
+def test_a_let_before_a_store_is_not_judged() -> None:
+    @T.prim_func(s_tir=True)
+    def kept(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            x: T.let[T.float32] = A[i] + T.float32(1)
+            B[i] = x
+
+    found = compare(kept, kept)
+    assert isinstance(found, Unknown)
+    assert "variable x holds data" in str(found)
+
+
+@pytest.mark.parametrize("other", [{"parameters": "BA"}, {"types": "float64"}])
+def test_other_parameters_are_another_function(other: dict[str, str]) -> None:
+    found = compare(stores("A[v]"), stores("A[v]", **other))
+    assert isinstance(found, Unknown)
+    assert "have other parameters" in str(found)
+
+
+def test_a_statement_with_other_arithmetic_is_not_called_missing() -> None:
+    softmax = make_workload("softmax", (4, 4)).program()
+    sch = Schedule(softmax)
+    data_steps.polynomial_exp(sch, "Exp")
+    found = compare(softmax, sch)
+    assert isinstance(found, Unknown)
+    assert "Exp is computed in another way" in str(found)
+
+
+def test_kinds_of_loops_that_tvm_does_not_compile_are_not_judged() -> None:
+    program = run_as(run_as(BODIES["diagonals"], "i", "parallel"), "j", "parallel")
+    for found in (races(program), compare(BODIES["diagonals"], program)):
+        assert isinstance(found, Unknown)
+        assert "which TVM does not compile" in str(found)
+
+
+@pytest.mark.parametrize("program", [None, "text"])
+def test_what_is_no_program_is_not_judged(program: object) -> None:
+    assert "not a tensor program" in str(races(program))

@@ -145,7 +145,7 @@ def test_a_step_after_unchecked_ones_is_checked() -> None:
     with unchecked():
         steps.inline(sch, "E")
         steps.merge(sch, "M", "S", at="k")
-    with pytest.raises(StepError, match="would not compute what its blocks say"):
+    with pytest.raises(StepError, match=r"is before the step(.|\n)*which M .* updates later"):
         steps.unroll(sch, "Y", "j")
 
 
@@ -242,3 +242,122 @@ def test_a_loop_in_parallel_inside_another_is_refused() -> None:
     steps.parallel(sch, "C", "m")
     with pytest.raises(StepError, match="parallel loop n is inside the parallel loop m"):
         steps.parallel(sch, "C", "n")
+
+
+# --- what the proof would not see -----------------------------------------------------------------
+
+
+def test_a_program_that_is_not_sound_before_a_step_is_not_transformed() -> None:
+    @T.prim_func(s_tir=True)
+    def in_place(
+        A: T.Buffer((8,), "float32"),
+        X: T.Buffer((8,), "float32"),
+        P: T.Buffer((8,), "float32"),
+        R: T.Buffer((8,), "float32"),
+    ):
+        for i in range(8):
+            with T.sblock("P"):
+                v = T.axis.spatial(8, i)
+                P[v] = X[v] + T.float32(1)
+        for i in range(8):
+            with T.sblock("W"):
+                v = T.axis.spatial(8, i)
+                X[v] = A[v] * T.float32(3)
+        for i in range(8):
+            with T.sblock("R"):
+                v = T.axis.spatial(8, i)
+                R[v] = P[v] * T.float32(2)
+
+    with unchecked():
+        moved = Schedule(in_place)
+        steps.merge(moved, "P", "R", at="i")
+    assert isinstance(sound(moved, like=in_place), Legal)  # but it reads another X
+    with pytest.raises(StepError, match=r"before the step(.|\n)*P at i=0 reads X\[0\]"):
+        steps.merge(Schedule(in_place), "P", "R", at="i")
+
+
+def test_a_load_that_a_let_keeps_for_a_condition_or_a_loop_is_not_followed() -> None:
+    @T.prim_func(s_tir=True)
+    def condition(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.sblock("B"):
+                v = T.axis.spatial(8, i)
+                x: T.let[T.float32] = A[v + 4096]
+                if v < 9:
+                    B[v] = x
+
+    @T.prim_func(s_tir=True)
+    def loop(A: T.Buffer((8,), "float32"), C: T.Buffer((8, 4), "float32")):
+        for i in range(8):
+            with T.sblock("C"):
+                v = T.axis.spatial(8, i)
+                x: T.let[T.float32] = A[7 - v]
+                for j in range(4):
+                    C[v, j] = x
+
+    for program in (condition, loop):
+        refused(program, "A is loaded before a condition or a loop that may use it: a let of A")
+
+
+def test_a_cast_that_wraps_is_not_taken_for_the_number() -> None:
+    @T.prim_func(s_tir=True)
+    def wrapped(A: T.Buffer((768,), "float32"), B: T.Buffer((768,), "float32")):
+        for i in range(768):
+            with T.sblock("B"):
+                v = T.axis.spatial(768, i)
+                B[T.Cast("int32", T.Cast("uint8", v))] = A[v]
+
+    @T.prim_func(s_tir=True)
+    def fits(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        for i in range(128):
+            with T.sblock("B"):
+                v = T.axis.spatial(128, i)
+                B[T.Cast("int32", T.Cast("int8", v))] = A[v]
+
+    refused(wrapped, "casts an integer to a type that it may not fit")
+    assert isinstance(sound(fits), Legal)
+
+
+def test_an_index_that_chooses_is_followed() -> None:
+    @T.prim_func(s_tir=True)
+    def choice(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.sblock("B"):
+                v = T.axis.spatial(8, i)
+                B[v] = A[T.Select(v < 4, v, 7 - v)] + A[T.if_then_else(v > 0, v - 1, 0)]
+
+    @T.prim_func(s_tir=True)
+    def outside(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.sblock("B"):
+                v = T.axis.spatial(8, i)
+                B[v] = A[T.Select(v < 4, v, v + 1)]
+
+    assert isinstance(sound(choice), Legal)
+    assert "reads A[8], which is outside of A" in str(sound(outside))
+
+
+def test_a_block_inside_a_block_is_said_to_be_one() -> None:
+    @T.prim_func(s_tir=True)
+    def nested(A: T.Buffer((8, 4), "float32"), C: T.Buffer((8, 4), "float32")):
+        for i in range(8):
+            with T.sblock("outer"):
+                vi = T.axis.spatial(8, i)
+                for j in range(4):
+                    with T.sblock("inner"):
+                        vj = T.axis.spatial(4, j)
+                        C[vi, vj] = A[vi, vj] * T.float32(2)
+
+    refused(nested, "block inner uses the axis vi of block outer")
+
+
+def test_a_vectorized_loop_without_iterations_is_refused() -> None:
+    @T.prim_func(s_tir=True)
+    def empty(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        for i in range(0):
+            with T.sblock("C"):
+                v = T.axis.spatial(8, i)
+                C[v] = A[v]
+
+    with pytest.raises(StepError, match="vectorized loop i has no iteration"):
+        steps.vectorize(Schedule(empty), "C", "i")

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from odd_programs import KINDS
 from schedules import Program, chain, matmul, refused
 
 from mlc_course.errors import (
     AxisError,
     BlockError,
+    CourseError,
     SizeError,
     StepError,
     UsageError,
@@ -20,8 +22,8 @@ from mlc_course.errors import (
 )
 from mlc_course.lessons.lesson_09_vectorization import row_sums
 from mlc_course.tensor_program.problems import aligned
-from mlc_course.tensor_program.schedule import data_steps, lookup, steps
-from mlc_course.tensor_program.tir import Schedule, T, compile_program, shared_tensor, te
+from mlc_course.tensor_program.schedule import data_steps, lookup, steps, unchecked
+from mlc_course.tensor_program.tir import IRModule, Schedule, T, compile_program, shared_tensor, te
 
 # --- every step -----------------------------------------------------------------------------------
 
@@ -363,7 +365,7 @@ def test_a_block_under_a_condition_is_not_moved_because_tvm_loses_the_condition(
     _, lane = sch.split(k, [None, 16])  # 16 does not divide 20: TVM adds T.where
     sums = str(sch.get(sch.rfactor(lane, factor_axis=1)).name_hint)
     before = sch.mod.script()
-    with pytest.raises(StepError, match="would not compute what its blocks say"):
+    with pytest.raises(StepError, match="lacks terms"):
         steps.compute_per_iteration(sch, sums, of="S", at="m")
     assert sch.mod.script() == before
 
@@ -633,3 +635,146 @@ def test_two_blocks_of_one_name_are_refused() -> None:
     with refused(program, StepError) as caught:
         data_steps.stage(program.sch, "D_global", "D")
     assert "two blocks would be called D_global" in str(caught.value)
+
+
+# --- programs written by hand, and arguments that hardly fit --------------------------------------
+
+
+@T.prim_func(s_tir=True)
+def copied(A: T.Buffer((8,), "float32"), Y: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.sblock("Y"):
+            vi = T.axis.spatial(8, i)
+            Y[vi] = A[vi]
+
+
+@T.prim_func(s_tir=True)
+def conditional(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    for i in range(8):
+        if i < 5:
+            with T.sblock("C"):
+                v = T.axis.spatial(8, i)
+                C[v] = A[v] * T.float32(2)
+
+
+@T.prim_func(s_tir=True)
+def without_loops(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    s = T.sblock_alloc_buffer((), "float32")
+    with T.sblock("S"):
+        s[()] = A[0]
+    for i in range(4):
+        with T.sblock("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = A[v] * s[()]
+
+
+@T.prim_func(s_tir=True)
+def triangle(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8,), "float32")):
+    for i, k in T.grid(8, 8):
+        with T.sblock("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            if vk <= vi:
+                C[vi] = C[vi] + A[vi, vk]
+
+
+@T.prim_func(s_tir=True)
+def symbolic(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in range(n):
+        with T.sblock("B"):
+            v = T.axis.spatial(n, i)
+            B[v] = A[v]
+
+
+@pytest.mark.parametrize(
+    ("step", "error", "words"),
+    [
+        (lambda: steps.split(copied, "Y", "i", 2), UsageError, "sch has another type"),
+        (lambda: steps.pad(Schedule(copied), "Y", vi=2**31), UsageError, "too large"),
+        (lambda: steps.pad(Schedule(copied), "Y", vi=-(10**20)), UsageError, "too large"),
+        (lambda: steps.pad(Schedule(copied), "Y", i=4), AxisError, "did you mean vi"),
+        (lambda: steps.pad(Schedule(symbolic), "B", v=2), SizeError, "extent of axis v varies"),
+        (lambda: steps.pad(Schedule(triangle), "C", vi=3), BlockError, "not a sum of products"),
+        (lambda: steps.merge(Schedule(without_loops), "S", "B", at="i"), AxisError, "no loop 'i'"),
+        (lambda: steps.parallel(Schedule(conditional), "C", "i"), BlockError, "with T.where"),
+        (lambda: steps.vectorize(Schedule(conditional), "C", "i"), BlockError, "with T.where"),
+    ],
+)
+def test_what_does_not_fit_is_told(
+    step: Callable[[], object], error: type[CourseError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        step()
+
+
+def test_a_function_that_is_not_called_main_is_told() -> None:
+    other = IRModule({"f": copied.with_attr("global_symbol", "f")})
+    with pytest.raises(UsageError, match="no TensorIR function main"):
+        steps.split(Schedule(other), "Y", "i", 2)
+
+
+def test_axes_of_a_program_written_by_hand_have_names_of_their_own() -> None:
+    sch = Schedule(copied)
+    name = data_steps.pack(sch, "Y", "A", along="vi", panel=4)
+    given, out = aligned(np.arange(8)), aligned(np.zeros(8))
+    compile_program(sch)(shared_tensor(given), shared_tensor(out))
+    assert name == "A_global"
+    assert (out == given).all()
+
+
+def test_pad_refuses_a_term_that_zeros_do_not_end() -> None:
+    @T.prim_func(s_tir=True)
+    def five_times(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+        for i, k in T.grid(8, 5):
+            with T.sblock("C"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + A[vi]
+
+    with pytest.raises(BlockError, match="indexed by vk"):
+        steps.pad(Schedule(five_times), "C", vk=4)
+
+
+def test_an_operand_is_the_one_of_this_name() -> None:
+    @T.prim_func(s_tir=True)
+    def scaled(
+        W_scale: T.Buffer((8,), "float32"),
+        W: T.Buffer((8, 8), "float32"),
+        C: T.Buffer((8, 8), "float32"),
+    ):
+        for i, j in T.grid(8, 8):
+            with T.sblock("C"):
+                v_i, v_j = T.axis.remap("SS", [i, j])
+                C[v_i, v_j] = W_scale[v_i] * W[v_i, v_j]
+
+    sch = Schedule(scaled)
+    assert data_steps.stage(sch, "C", "W") == "W_global"
+    assert data_steps.stage(sch, "C", "W") == "W_global"
+    assert data_steps.stage(sch, "C", "W_scale") == "W_scale_global"
+    with pytest.raises(BlockError, match="does not read 'W_sc'"):
+        data_steps.stage(sch, "C", "W_sc")
+
+
+def test_a_vector_exp_that_is_read_twice_is_not_inlined() -> None:
+    x = te.placeholder((8,), name="X")
+    d = te.compute((8,), lambda i: te.exp(x[i]), name="D")
+    y = te.compute((7,), lambda i: d[i] * d[i + 1], name="Y")
+    sch = Schedule(te.create_prim_func([x, y]))
+    data_steps.polynomial_exp(sch, "D")
+    with pytest.raises(StepError):
+        steps.inline(sch, "D")
+
+
+def test_the_mark_of_unchecked_steps_stays_on_every_block() -> None:
+    sch = Schedule(KINDS["chain"].program(4, 4, 4))
+    with unchecked():
+        steps.split(sch, "D", "i", 2)
+        data_steps.polynomial_exp(sch, "D")
+        data_steps.stage(sch, "C", "A0")
+    for name in lookup.blocks(sch):
+        assert "mlc_course.unchecked" in sch.get(sch.get_sblock(name)).annotations, name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlc_course.errors import CourseError
+from mlc_course.errors import CourseError, StepError
 from mlc_course.tensor_program.ladders import ladder, scheduled
 from mlc_course.tensor_program.problems import make_workload, matmul
 from mlc_course.tensor_program.schedule import data_steps, steps
@@ -86,3 +86,10 @@ def test_what_a_trace_does_not_record_is_said() -> None:
 def test_a_step_that_is_refused_is_refused_here_too() -> None:
     with pytest.raises(CourseError):
         stages(PROGRAM, lambda sch: steps.split(sch, "C", "m", 7))
+
+
+def test_a_trace_that_does_not_fit_is_told() -> None:
+    sch = Schedule(PROGRAM)
+    steps.split(sch, "C", "m", 16)
+    with pytest.raises(StepError, match="the trace does not fit this program"):
+        replayed(make_workload("softmax", (4, 4)).program(), sch.trace)
