@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 import tvm
 import tvm_ffi
 
+from mlc_course.tensor_program.memory import Cache
 from mlc_course.tensor_program.tir import TensorProgram, cpu_target
 
 HARNESS = Path(__file__).parent / "valgrind_harness.c"
@@ -52,6 +53,27 @@ def compiled(
     subprocess.run(command, check=True)
     text = str(module.mod.inspect_source("asm"))
     return Compiled(folder, text, tuple("x".join(map(str, shape)) for shape in shapes))
+
+
+def data_misses(program: Compiled, cache: Cache) -> tuple[int, int]:
+    """Misses of one call in a cache, and in a second one that holds everything."""
+
+    def told(calls: int) -> Iterator[int]:
+        text = program.under(
+            "--tool=cachegrind",
+            "--cache-sim=yes",
+            f"--cachegrind-out-file={program.folder / 'cachegrind'}",
+            f"--D1={cache.bytes},{cache.ways},{cache.line}",
+            f"--LL={1 << 23},16,{cache.line}",
+            calls=calls,
+        )
+        for name in ("D1 ", "LLd"):
+            found = re.search(rf"{name} misses:\s+([\d,]+)", text)
+            assert found, text
+            yield int(found[1].replace(",", ""))
+
+    first, last = (one - none for one, none in zip(told(1), told(0), strict=True))
+    return first, last
 
 
 @dataclass(frozen=True)

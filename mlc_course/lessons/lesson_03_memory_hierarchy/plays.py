@@ -87,22 +87,24 @@ def perform(program: IRModule | PrimFunc | Schedule | AddressTrace, cache: Cache
     if found.size > MOST:
         raise UsageError("too long to watch", expected=f"{MOST} accesses", got=found.size)
     lines = (int(byte) // cache.line for byte in found)
-    visits = []
+    owners = (stream.buffers[owner] for owner in stream.owners)
+    visits, labels = [], {}
     held: list[tuple[int | None, ...]] = [(None,) * (cache.sets * cache.ways)]
-    for byte, each in zip(found, accesses(lines, sets=cache.sets, ways=cache.ways), strict=True):
-        buffer, element = stream.at(int(byte))
+    taken = accesses(lines, sets=cache.sets, ways=cache.ways)
+    for byte, buffer, each in zip(found, owners, taken, strict=True):
         number, way = divmod(each.place, cache.ways)
+        element = buffer.element(int(byte))
         visits.append(Visit(buffer.name, element, each.line, number, way, each.hit, each.out))
         held.append(each.held)
-    labels = {line: _label(stream, line, cache.line) for line in {v.line for v in visits}}
+        labels[each.line] = _label(buffer, each.line, cache.line)
     return Performance(cache, stream.buffers, tuple(visits), tuple(held), labels)
 
 
-def _label(stream: AddressTrace, line: int, size: int) -> str:
+def _label(buffer: Placed, line: int, size: int) -> str:
     """``X[3, 4..7]``: the elements of a line that begin in one row; the first of them otherwise."""
-    buffer, first = stream.at(line * size)
+    first = buffer.element(line * size)
     last_byte = min((line + 1) * size, buffer.start + buffer.bytes) - buffer.element_bytes
-    last = stream.at(max(last_byte, line * size))[1]
+    last = buffer.element(max(last_byte, line * size))
     before = "".join(f"{index}, " for index in first[:-1])
     if last[:-1] != first[:-1] or last == first:
         return f"{buffer.name}[{before}{first[-1]}]" + ("" if last == first else "...")

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.tir import (
+    LIMITS,
     Begin,
     Bound,
     Expr,
@@ -214,6 +215,7 @@ class _Collector:
     def __init__(self) -> None:
         self.statements: list[Statement] = []
         self.values: dict[Var, Expr] = {}
+        self.lets: dict[Var, Expr] = {}  # of the statement that is being collected
         self.outside: dict[str, tuple[int, int]] = {}  # by block, loops and facts around it
 
     def collect(
@@ -238,6 +240,7 @@ class _Collector:
                         Statement(step, tuple(reads), loops, strides, start, facts, outside, own)
                     )
                     reads, start = [], start + 1
+                    self.lets.clear()
                 case Begin():
                     self.outside.setdefault(step.block, (len(loops), len(facts)))
                 case Bound():
@@ -262,8 +265,14 @@ class _Collector:
         return start
 
     def bind(self, bound: Bound) -> None:
-        """Note the value of a variable; raise ``UsageError`` if it has another value elsewhere."""
-        known = self.values.setdefault(bound.var, bound.value)
+        """Note the value of a variable.
+
+        Raises ``UsageError`` if it has another value in the same statement, or is an integer and
+        has another one anywhere.
+        """
+        whole = str(bound.var.ty.dtype) in LIMITS
+        known = (self.values if whole else self.lets).setdefault(bound.var, bound.value)
+        self.values[bound.var] = bound.value
         if not same_structure(known, bound.value):
             raise UsageError(
                 f"variable {bound.var.name} has two values",

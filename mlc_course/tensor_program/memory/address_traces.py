@@ -30,6 +30,7 @@ from mlc_course.tensor_program.tir import (
 )
 
 CHUNK = 1 << 24  # accesses
+OWNER = 48  # the bit of a recorded address from which on it tells whose it is
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,33 @@ class Placed:
     def bytes(self) -> int:
         return prod(self.shape) * self.element_bytes
 
+    def element(self, byte: int) -> tuple[int, ...]:
+        """The element at an address; raises ``UsageError`` where there is none."""
+        if not self.start <= byte < self.start + self.bytes:
+            raise UsageError(
+                f"buffer {self.name} is not there",
+                expected=f"{self.start} to {self.start + self.bytes - 1}",
+                got=byte,
+            )
+        number = (byte - self.start) // self.element_bytes
+        return tuple(map(int, np.unravel_index(number, self.shape or (1,))))
+
 
 @dataclass(frozen=True, eq=False)
 class AddressTrace:
-    """The accesses of a program to its ``buffers``, which are where ``cache.count`` places them."""
+    """The accesses of a program to its ``buffers``, which are where ``cache.count`` places them.
+
+    Two buffers may have the same place, one after the other, so the trace says of each access which
+    buffer it is to.
+    """
 
     buffers: tuple[Placed, ...]
     program: PrimFunc  # of (room for a chunk; first access wanted, number of accesses)
 
-    def chunks(self, size: int = CHUNK) -> Iterator[NDArray[np.int64]]:
-        """Byte addresses of the accesses in order, at most ``size`` at a time.
+    def chunks(self, size: int = CHUNK) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Byte addresses of the accesses in order, and whose they are, as places in ``buffers``.
 
-        Raises ``UsageError`` for a chunk without room.
+        There are at most ``size`` at a time. Raises ``UsageError`` for a chunk without room.
         """
         if size < 1:
             raise UsageError("a chunk holds no access", expected="1 or more", got=size)
@@ -67,21 +83,23 @@ class AddressTrace:
             places[:] = first, 0
             run(shared_tensor(room), shared_tensor(places))
             total = int(places[1])
-            yield room[: min(size, total - first)].copy()
+            found = room[: min(size, total - first)]
+            yield found & ((1 << OWNER) - 1), found >> OWNER
             first += size
 
     @functools.cached_property
+    def _whole(self) -> tuple[NDArray[np.int64], ...]:
+        return tuple(map(np.concatenate, zip(*self.chunks(), strict=True)))
+
+    @property
     def addresses(self) -> NDArray[np.int64]:
         """The whole trace in one array, for programs of at most some million accesses."""
-        return np.concatenate([*self.chunks()])
+        return self._whole[0]
 
-    def at(self, byte: int) -> tuple[Placed, tuple[int, ...]]:
-        """The buffer and the element at an address; raises ``UsageError`` where there is none."""
-        for each in self.buffers:
-            if each.start <= byte < each.start + each.bytes:
-                element = (byte - each.start) // each.element_bytes
-                return each, tuple(map(int, np.unravel_index(element, each.shape or (1,))))
-        raise UsageError("no buffer is there", expected="an address of a buffer", got=byte)
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The place in ``buffers`` of the buffer that each access of the whole trace is to."""
+        return self._whole[1]
 
 
 def address_trace(program: TensorProgram, registers: Sequence[str] = ("local",)) -> AddressTrace:
@@ -99,7 +117,8 @@ def address_trace(program: TensorProgram, registers: Sequence[str] = ("local",))
         )
         for buffer, start in base.items()
     )
-    return AddressTrace(placed, _Recorder(base).function(steps))
+    owned = {buffer: start + (n << OWNER) for n, (buffer, start) in enumerate(base.items())}
+    return AddressTrace(placed, _Recorder(owned).function(steps))
 
 
 class _Recorder(Counter):

@@ -36,8 +36,9 @@ FEWEST_NUMBERS = 1 << 16
 class Reuse:
     """Reuse distances of a program's lines of ``line`` bytes, by buffer.
 
-    ``first`` counts the lines (each has one first use); ``again[buffer][d]`` counts the later uses
-    with d other lines, of any buffer, since the use before.
+    ``first`` counts the lines by the buffer that used each first; ``again[buffer][d]`` counts the
+    later uses with d other lines, of any buffer, since the use before. A buffer that takes over the
+    memory of another uses that one's lines again.
     """
 
     line: int
@@ -82,18 +83,11 @@ def reuse(
     if line & (line - 1) or not 1 <= line <= PAGE:
         raise UsageError("not a line", expected=f"a power of two from 1 to {PAGE}", got=line)
     stream = address_trace(program, registers)
-    owners = _owners(stream.buffers, line)
-    table = _Table(len(stream.buffers), owners)
-    for chunk in stream.chunks():
-        table.use(chunk >> (line.bit_length() - 1))
+    end = max((each.start + each.bytes for each in stream.buffers), default=0)
+    table = _Table(len(stream.buffers), max(-(-end // line), 1))
+    for where, owners in stream.chunks():
+        table.use(where >> (line.bit_length() - 1), owners)
     return Reuse(line, *_by_name(stream.buffers, table.counts))
-
-
-def _owners(buffers: Sequence[Placed], line: int) -> Counts:
-    """The number of the buffer that each line belongs to; buffers begin on pages of their own."""
-    starts = np.array([each.start for each in buffers], np.int64)
-    last = buffers[-1].start + buffers[-1].bytes if buffers else 0
-    return np.searchsorted(starts, np.arange(0, max(last, 1), line), side="right") - 1
 
 
 def _by_name(buffers: Sequence[Placed], counts: Counts) -> tuple[dict[str, int], dict[str, Counts]]:
@@ -113,22 +107,20 @@ class _Table:
     is a Fenwick tree of the words' marks, so that they are counted in a dozen steps.
     """
 
-    def __init__(self, buffers: int, owners: Counts) -> None:
-        self.numbers = max(FEWEST_NUMBERS, 1 << (4 * owners.size).bit_length())
+    def __init__(self, buffers: int, lines: int) -> None:
+        self.numbers = max(FEWEST_NUMBERS, 1 << (4 * lines).bit_length())
         words = self.numbers // WORD
-        self.counts = int64_array(buffers * (owners.size + 1), 0).reshape(buffers, -1)
-        self.owners = int64_array(owners.size, 0)
-        self.owners[:] = owners
-        self.last = int64_array(owners.size, NEVER)  # number of each line's latest use
+        self.counts = int64_array(buffers * (lines + 1), 0).reshape(buffers, -1)
+        self.last = int64_array(lines, NEVER)  # number of each line's latest use
         self.marks, self.tree = int64_array(words, 0), int64_array(words, 0)
         self.state = int64_array(4, 0)  # uses done, next number, marks, the line used before
         self.state[3] = NEVER
 
-    def use(self, lines: Counts) -> None:
-        """Count the distances of these uses, which follow on the ones before."""
-        used = int64_array(lines.size, 0)
-        used[:] = lines
-        arrays = (used, self.owners, self.last, self.marks, self.tree, self.counts, self.state)
+    def use(self, lines: Counts, owners: Counts) -> None:
+        """Count the distances of these uses by these buffers, which follow on the ones before."""
+        used, by = int64_array(lines.size, 0), int64_array(lines.size, 0)
+        used[:], by[:] = lines, owners
+        arrays = (used, by, self.last, self.marks, self.tree, self.counts, self.state)
         tensors = [shared_tensor(each) for each in arrays]
         self.state[0] = 0
         while self.state[0] < used.size:
@@ -160,7 +152,7 @@ def _count_distances() -> Callable[..., None]:
         uses, lines, words = T.int64(), T.int64(), T.int64()
         buffers, columns = T.int64(), T.int64()
         used = T.match_buffer(a, (uses,), "int64")
-        owner = T.match_buffer(b, (lines,), "int64")
+        owner = T.match_buffer(b, (uses,), "int64")
         last = T.match_buffer(c, (lines,), "int64")
         marks = T.match_buffer(d, (words,), "int64")
         tree = T.match_buffer(e, (words,), "int64")
@@ -203,7 +195,8 @@ def _count_distances() -> Callable[..., None]:
                 state[1] = new + T.int64(1)
                 state[3] = line
             column: T.let = since[0] + T.int64(1)
-            counts[owner[line], column] = counts[owner[line], column] + T.int64(1)
+            by: T.let = owner[state[0]]
+            counts[by, column] = counts[by, column] + T.int64(1)
             state[0] = state[0] + T.int64(1)
 
     return compile_program(count_distances)

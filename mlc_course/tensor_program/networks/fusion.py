@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.networks.graphs import KINDS, Graph, Node, Value
+from mlc_course.tensor_program.networks.graphs import KINDS, OPERATOR, Graph, Node, Value
 from mlc_course.units import plural
 
 ELEMENTWISE, BROADCAST, INJECTIVE, REDUCTION, OUT_FUSABLE, OPAQUE = KINDS
@@ -25,6 +25,7 @@ LIMITS = {
     INJECTIVE: (INJECTIVE, INJECTIVE, INJECTIVE),
     OUT_FUSABLE: (ELEMENTWISE, BROADCAST, BROADCAST),
 }
+MOST = 256  # operators in a kernel: TVM's relax.FuseOps.max_depth
 WHY_NOT = {
     BROADCAST: "only elementwise work may follow in the same kernel",
     INJECTIVE: "only elementwise work may follow in the same kernel",
@@ -59,10 +60,13 @@ class Fusion:
 
 
 def fuse(graph: Graph) -> Fusion:
-    """Partition a graph of single operators as TVM's ``FuseOps`` does.
+    """Partition a graph of single operators as TVM's ``FuseOps`` does, at most 256 to a kernel.
 
-    Raises ``UsageError`` when a kind is not known yet, or not one of ``KINDS``.
+    An operator that ``LegalizeOps`` leaves as it is, such as ``cumsum``, is opaque. Raises
+    ``UsageError`` when a kind is not known yet, or not one of ``KINDS``.
     """
+    if any(node.kind for node in graph.nodes):
+        graph = replace(graph, nodes=tuple(map(_opaque_if_not_lowered, graph.nodes)))
     for node in graph.nodes:
         if node.kind not in RANKS:
             raise UsageError(
@@ -81,6 +85,11 @@ def fuse(graph: Graph) -> Fusion:
     return Fusion(tuple(map(tuple, kernels.values())), tuple(rules.refusals()))
 
 
+def _opaque_if_not_lowered(node: Node) -> Node:
+    lowered = node.kind or not node.function.startswith(OPERATOR)
+    return node if lowered else replace(node, kind=KINDS[OPAQUE])
+
+
 class _Rules:
     """Kernels under construction, as a union-find: ``into`` leads from a node towards its root."""
 
@@ -88,6 +97,7 @@ class _Rules:
         self.graph = graph
         self.own = {node.name: RANKS[node.kind] for node in graph.nodes}
         self.rank = dict(self.own)  # of a kernel, by its root
+        self.size = dict.fromkeys(self.own, 1)  # of a kernel, by its root
         self.readers = {node.name: graph.readers(node.name) for node in graph.nodes}
         self.meeting: dict[str, str | None] = {}
         self.depth: dict[str, int] = {}
@@ -129,7 +139,7 @@ class _Rules:
         reason = self._never(node)
         if not reason and point and (injective_too or rank != INJECTIVE):
             ways = dict(self._ways(name, point))
-            reason = self._obstacle(ways, rank)
+            reason = self._too_many(name, point, ways) or self._obstacle(ways, rank)
             if not reason:
                 self._commit(name, point, ways)
         self.why[name] = reason
@@ -146,6 +156,12 @@ class _Rules:
         if self.rank[self.root(node.name)] == REDUCTION:
             return f"{node.op} is a reduction, whole only when its loops have ended"
         return ""
+
+    def _too_many(self, name: str, point: str, ways: dict[str, bool]) -> str:
+        """The reason why a kernel would be too large, or an empty text; counted as TVM does."""
+        coming = {name, *ways} - {point}
+        size = self.size[self.root(point)] + sum(self.size[each] for each in coming)
+        return f"the kernel would have more than {MOST} operators" if size > MOST else ""
 
     def _obstacle(self, ways: dict[str, bool], rank: int) -> str:
         """The reason why a kernel of this rank cannot take these paths, or an empty text."""
@@ -183,6 +199,7 @@ class _Rules:
             child, parent = self.root(each), self.root(point)
             if child != parent:
                 self.into[child] = parent
+                self.size[parent] += self.size[child]
                 if self.rank[child] == OUT_FUSABLE:
                     self.rank[parent] = OUT_FUSABLE
 

@@ -19,8 +19,9 @@ from mlc_course.tensor_program.tir import (
     Constant,
     IRModule,
     PrimFunc,
-    SBlockRealize,
-    compact_buffers,
+    buffer_bytes,
+    memory_stages,
+    own_buffers,
     relax,
     tirx,
 )
@@ -34,6 +35,8 @@ KINDS = {
     4: "out-fusable",
     8: "opaque",
 }
+
+OPERATOR = "relax."  # what names of operators begin with, as against those of kernels
 
 
 @dataclass(frozen=True)
@@ -248,7 +251,7 @@ class _Reader:
             op = str(getattr(called, "name_hint", None) or called.global_symbol)
         operands = tuple(name for each in tensors for name in self._names(each, names))
         kernel = self._functions.get(op)
-        shown = op.removeprefix("relax.").removeprefix("tir_")
+        shown = op.removeprefix(OPERATOR).removeprefix("tir_")
         node = Node(shown, operands, result, kernel=result.name)
         kind = _kind(kernel) if isinstance(kernel, PrimFunc) else ""
         if isinstance(call.args[0], relax.ExternFunc):
@@ -292,23 +295,8 @@ def _kind(kernel: PrimFunc) -> str:
 
 
 def scratch_bytes(kernel: PrimFunc) -> int:
-    """Bytes of the buffers inside a kernel, as TVM will allocate them."""
-    return sum(
-        prod(int(size) for size in buffer.shape) * np.dtype(str(buffer.dtype)).itemsize
-        for buffer in _buffers(compact_buffers(IRModule({MAIN: kernel}))[MAIN].body)
-    )
+    """Bytes of the buffers inside a kernel, each as large as what is in use of it at a time.
 
-
-def _buffers(stmt: Any) -> Iterator[Any]:
-    match stmt:
-        case SBlockRealize():
-            yield from stmt.block.alloc_buffers
-            yield from _buffers(stmt.block.body)
-        case tirx.For():
-            yield from _buffers(stmt.body)
-        case tirx.SeqStmt():
-            for each in stmt.seq:
-                yield from _buffers(each)
-        case tirx.IfThenElse():
-            for each in (stmt.then_case, stmt.else_case):
-                yield from _buffers(each)
+    TVM allocates fewer where one buffer takes over the memory of another.
+    """
+    return sum(map(buffer_bytes, own_buffers(memory_stages(kernel).compact)))

@@ -6,7 +6,13 @@ the loops, conditions and accesses of a program in order; nearly every analysis 
 
 from mlc_course.tensor_program.tir import addresses, formulas, tvm
 from mlc_course.tensor_program.tir.access_strides import accesses
-from mlc_course.tensor_program.tir.addresses import PAGE, buffers, element_bytes
+from mlc_course.tensor_program.tir.addresses import (
+    PAGE,
+    buffer_bytes,
+    buffers,
+    element_bytes,
+    own_buffers,
+)
 from mlc_course.tensor_program.tir.compilation import (
     assembly_text,
     compile_program,
@@ -79,7 +85,6 @@ from mlc_course.tensor_program.tir.tvm import (
     TensorLoad,
     TensorProgram,
     Trace,
-    compact_buffers,
     cpu_target,
     derived_object,
     dump_program,
@@ -87,6 +92,7 @@ from mlc_course.tensor_program.tir.tvm import (
     is_known_cpu,
     load_cpu_intrinsics,
     load_program,
+    memory_stages,
     meta_schedule,
     same_structure,
     shared_tensor,
@@ -150,8 +156,8 @@ __all__ = [
     "addresses",
     "assembly_text",
     "bind",
+    "buffer_bytes",
     "buffers",
-    "compact_buffers",
     "compile_graph",
     "compile_program",
     "compiled_module",
@@ -170,11 +176,13 @@ __all__ = [
     "load_cpu_intrinsics",
     "library_call",
     "load_program",
+    "memory_stages",
     "main_function",
     "meta_schedule",
     "op",
     "operands",
     "outline",
+    "own_buffers",
     "relax",
     "rewrite_call",
     "same_structure",

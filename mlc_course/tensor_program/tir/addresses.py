@@ -1,4 +1,9 @@
-"""Addresses: the place of each buffer of a program in memory, and the bytes of its accesses."""
+"""Addresses: the place of each buffer of a program in memory, and the bytes of its accesses.
+
+TVM decides on the places when it lowers a program: buffers shrink to what is in use at a time, and
+one whose values are no longer needed lends its memory to the next. So two buffers may have one
+place.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from mlc_course.errors import UsageError
+from mlc_course.machine import describe
 from mlc_course.tensor_program.tir.traversal import (
     Expr,
     Step,
@@ -13,11 +19,23 @@ from mlc_course.tensor_program.tir.traversal import (
     Var,
     every_step,
     main_function,
+    name_of,
     walk,
 )
-from mlc_course.tensor_program.tir.tvm import IRModule, TensorProgram, compact_buffers, tirx
+from mlc_course.tensor_program.tir.tvm import (
+    Call,
+    MemoryStages,
+    PrimFunc,
+    SBlock,
+    TensorLoad,
+    TensorProgram,
+    every_node,
+    memory_stages,
+    tirx,
+)
 
 PAGE = 4096
+MASKED = ("tirx.masked_load", "tirx.masked_store")
 
 
 def buffers(steps: Sequence[Step]) -> Iterator[Var]:
@@ -30,21 +48,114 @@ def placed(
 ) -> tuple[tuple[Step, ...], dict[Var, int]]:
     """The steps of a program with its buffers as TVM allocates them, and the start of each buffer.
 
-    Buffers follow one another from byte ``start``, parameters first, each from a new page on. Those
-    in the storage scopes named by ``registers`` have no address. Raises ``UsageError`` for buffers
-    whose elements do not stand side by side: with strides, with an offset, or of vectors.
+    The parameters follow one another from byte ``start``, then come the allocations in TVM's order,
+    each from a new page on. Buffers that share an allocation have the same start. What a parallel
+    loop allocates is given back after each of its iterations, so the next such loop has it again.
+    Buffers in the storage scopes named by ``registers`` have no address.
+
+    Raises ``UsageError`` for buffers whose elements do not stand side by side: with strides, with
+    an offset, or of vectors; and for one that ``registers`` names but that is larger than all
+    vector registers of this machine together.
     """
-    function = main_function(program).with_attr("global_symbol", "main")
-    compact = main_function(compact_buffers(IRModule({"main": function})))
-    steps = walk(compact)
+    function = main_function(program)
+    walk(function)  # refuses what is not followed, in the course's words, before TVM does
+    stages = memory_stages(function)
+    steps = walk(stages.compact)
     base: dict[Var, int] = {}
-    for buffer in (*compact.params, *buffers(steps)):
+    for buffer in stages.compact.params:
+        base[buffer] = start
+        start += _pages(buffer)
+    base |= _places(stages, start)
+    for buffer in (*stages.compact.params, *buffers(steps)):
         _check_plain(buffer)
-        if buffer not in base and buffer.ty.storage_scope not in registers:
-            base[buffer] = start
-            size = prod(int(extent) for extent in buffer.shape) * element_bytes(buffer)
-            start += -(-size // PAGE) * PAGE
+    for buffer in [each for each in base if each.ty.storage_scope in registers]:
+        _check_fits(buffer)
+        del base[buffer]
     return steps, base
+
+
+def own_buffers(function: PrimFunc) -> Iterator[Var]:
+    """The buffers that the blocks of a program allocate, in program order."""
+    blocks = (node for node in every_node(function) if isinstance(node, SBlock))
+    return (buffer for block in blocks for buffer in block.alloc_buffers)
+
+
+def _allocations(root: object) -> Iterator[Var]:
+    return (node.buffer for node in every_node(root) if isinstance(node, tirx.AllocBuffer))
+
+
+def _places(stages: MemoryStages, start: int) -> dict[Var, int]:
+    """The start of each buffer that is allocated, where allocations begin at ``start``."""
+    renamed = dict(zip(_touched(stages.flat), _touched(stages.shared), strict=True))
+    lent = {
+        node.buffer: node.data.args[0]
+        for node in every_node(stages.shared)
+        if isinstance(node, tirx.DeclBuffer)
+    }
+    starts = _starts(stages.shared, start)
+    found = {}
+    pairs = zip(own_buffers(stages.compact), _allocations(stages.flat), strict=True)
+    for buffer, lowered in pairs:
+        if lowered in renamed:
+            shared = renamed[lowered]
+            found[buffer] = starts[lent.get(shared, shared)]
+    return found
+
+
+def _touched(function: PrimFunc) -> list[Var]:
+    """The buffers that a flat program uses, each once, in the order of their first use."""
+    return [*dict.fromkeys(each for node in every_node(function) for each in _used(node))]
+
+
+def _used(node: object) -> Sequence[Var]:
+    """The buffers that a node itself loads or stores, with a mask or without."""
+    match node:
+        case tirx.BufferStore():
+            return [node.buffer]
+        case TensorLoad():
+            return [node.source]
+        case Call() if name_of(node) in MASKED:
+            return [node.args[0]]
+    return []
+
+
+def _starts(shared: PrimFunc, start: int) -> dict[Var, int]:
+    """The start of each allocation."""
+    loops = [
+        [*_allocations(node)]
+        for node in every_node(shared)
+        if isinstance(node, tirx.For) and node.kind == tirx.ForKind.PARALLEL
+    ]
+    inside = {each for group in loops for each in group}
+    starts: dict[Var, int] = {}
+
+    def put(group: Sequence[Var], place: int) -> int:
+        for each in group:
+            starts[each] = place
+            place += _pages(each)
+        return place
+
+    end = put([each for each in _allocations(shared) if each not in inside], start)
+    for group in reversed(loops):  # the outer loop of two last
+        put(group, end)
+    return starts
+
+
+def _pages(buffer: Var) -> int:
+    """The bytes of the pages that a buffer begins or fills."""
+    return -(-buffer_bytes(buffer) // PAGE) * PAGE
+
+
+def _check_fits(buffer: Var) -> None:
+    machine = describe()
+    room = machine.vector_registers * machine.vector_bits // 8
+    if buffer_bytes(buffer) > room:
+        raise UsageError(
+            f"buffer {buffer.name}: too large for registers, and what is spilled is not followed",
+            expected=f"at most {room:,} bytes, all vector registers of this machine",
+            got=f"{buffer_bytes(buffer):,} bytes",
+            hint="cache.count with registers=() counts it as memory",
+        )
 
 
 def _check_plain(buffer: Var) -> None:
@@ -72,5 +183,11 @@ def address(touch: Touch, base: dict[Var, int]) -> Expr:
 
 
 def element_bytes(buffer: Var) -> int:
-    """The size of one element in whole bytes."""
-    return (int(buffer.ty.dtype.dtype.bits) + 7) // 8
+    """The size of one element in whole bytes, of all its lanes where it is a vector."""
+    kind = buffer.ty.dtype.dtype
+    return (int(kind.bits) * int(kind.lanes) + 7) // 8
+
+
+def buffer_bytes(buffer: Var) -> int:
+    """The size of a buffer of known shape."""
+    return prod(int(extent) for extent in buffer.shape) * element_bytes(buffer)

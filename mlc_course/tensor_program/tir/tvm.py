@@ -12,6 +12,8 @@ import importlib
 import os
 import sys
 import types
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -74,7 +76,6 @@ __all__ = [
     "Trace",
     "TensorLoad",
     "before_and_after_flattening",
-    "compact_buffers",
     "compile_module",
     "cpu_target",
     "derived_object",
@@ -84,6 +85,7 @@ __all__ = [
     "load_cpu_intrinsics",
     "linker",
     "load_program",
+    "memory_stages",
     "meta_schedule",
     "runtime_library",
     "same_structure",
@@ -96,6 +98,7 @@ __all__ = [
 ]
 
 ALIGNMENT = 64  # bytes; what TVM's generated code may assume of a buffer
+STACK_BYTES = 1024  # TVM's kMaxStackAlloca: smaller global buffers are put on the stack
 version: str = tvm.__version__
 
 
@@ -145,23 +148,58 @@ def runtime_library() -> Path:
     return Path(libinfo.find_libtvm_runtime())
 
 
-def compact_buffers(module: IRModule) -> IRModule:
-    """Shrink the buffers to what is in use at a time, as TVM does before it allocates them."""
-    for each in (
-        s_tir_transform.LowerInitBlock(),
-        s_tir_transform.PlanAndUpdateBufferAllocationLocation(),
-        s_tir_transform.ConvertBlocksToOpaque(),
-        s_tir_transform.CompactBufferAllocation(),
-    ):
-        module = each(module)
-    return module
+@dataclass(frozen=True)
+class MemoryStages:
+    """A program at three stages of its way to LLVM.
+
+    In ``compact`` each buffer holds only what is in use at a time, in ``flat`` it has one axis, and
+    in ``shared`` buffers share memory when one is no longer needed as the other begins.
+    """
+
+    compact: PrimFunc
+    flat: PrimFunc
+    shared: PrimFunc
+
+
+def memory_stages(function: PrimFunc) -> MemoryStages:
+    """Lower a program as ``compile_program`` does, and keep the stages that decide on its memory.
+
+    Raises what TVM raises for a program that it cannot compile.
+    """
+    kept: dict[tuple[str, bool], PrimFunc] = {}
+
+    @tvm.instrument.pass_instrument
+    class Keep:
+        def run_before_pass(self, module: IRModule, info: Any) -> None:
+            kept[str(info.name), False] = module["main"]
+
+        def run_after_pass(self, module: IRModule, info: Any) -> None:
+            kept[str(info.name), True] = module["main"]
+
+    target = cpu_target()
+    module = IRModule({"main": function.with_attr("global_symbol", "main")})
+    lower, *_ = tirx.get_default_tir_pipeline(target)
+    with tvm.transform.PassContext(instruments=[Keep()]):
+        lower(tirx.transform.BindTarget(target.with_host(target))(module))
+    return MemoryStages(
+        compact=kept["s_tir.CompactBufferAllocation", True],
+        flat=kept["tirx.StorageRewrite", False],
+        shared=kept["tirx.StorageRewrite", True],
+    )
+
+
+def every_node(root: Any) -> Iterator[Any]:
+    """The nodes of a statement in program order, each before those inside it."""
+    found: list[Any] = []
+    tvm_ffi.structural_walk(root, (object, found.append), order="pre")
+    return iter(found)
 
 
 def before_and_after_flattening(module: IRModule) -> tuple[IRModule, IRModule]:
     """The program just before TVM makes its buffers one-dimensional, and just after.
 
-    The passes are those with which TVM's pipeline begins. Raises ``RuntimeError`` or ``ValueError``
-    where TVM fails on the program.
+    The passes are those with which TVM's pipeline begins; what follows them, such as unrolling, can
+    take long. Raises ``RuntimeError`` or ``ValueError`` where TVM fails on the program.
     """
     for each in (
         s_tir_transform.CanonicalizeLoop(),

@@ -29,7 +29,7 @@ def test_bytes_before_and_after_stand_beside_each_buffer() -> None:
         counted("matmul_exp_matmul", "exp inlined"),
         names=("apart", "exp inlined"),
     )
-    for text in ("192 → gone", "608 → 416", "inside its readers", "1,048,576 exps", "+25%"):
+    for text in ("192 → gone", "542 → 416", "inside its readers", "1,048,576 exps", "+25%"):
         assert text in svg
     assert "var(--mlc-ink" in svg
     assert "memory ↔ cache of 64 KiB" in svg

@@ -30,8 +30,8 @@ def widget() -> TrafficWidget:
 
 def test_it_begins_with_all_three_stages_in_one(widget: TrafficWidget) -> None:
     assert (widget.problem, widget.fusion) == ("scale_shift_clip", "all inlined")
-    assert "1,152 → 384" in widget.svg
-    assert "3.00 times fewer" in widget.said
+    assert "1,024 → 384" in widget.svg
+    assert "2.67 times fewer" in widget.said
     assert "max(X[m, n] * 2.0 + 1.0, 0.0)" in widget.program
 
 
@@ -50,7 +50,7 @@ def test_choosing_a_fusion_changes_picture_reason_and_program(widget: TrafficWid
     widget.fusion = "Y inlined"
     after = widget.svg, widget.reason, widget.program, widget.said
     assert all(old != new for old, new in zip(before, after, strict=True))
-    assert "1,152 → 768" in widget.svg
+    assert "1,024 → 768" in widget.svg
 
 
 def test_another_problem_has_other_ways(widget: TrafficWidget) -> None:
@@ -123,7 +123,7 @@ def test_where_no_widgets_run_there_is_a_picture_with_its_figures(widget: Traffi
     data, _ = widget._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
     assert widget.svg in data["text/html"]
-    assert "3.00 times fewer" in data["text/html"]
+    assert "2.67 times fewer" in data["text/html"]
     assert "<b>row by row</b>" in data["text/html"]
 
 

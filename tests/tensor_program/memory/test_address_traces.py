@@ -24,8 +24,9 @@ def test_a_product_touches_what_its_loops_say() -> None:
                 c = ("C", (m, n))
                 expected += [c] if k == 0 else []
                 expected += [c, ("A", (m, k)), ("B", (k, n)), c]
-    found = [stream.at(int(byte)) for byte in stream.addresses]
-    assert [(buffer.name, element) for buffer, element in found] == expected
+    owners = [stream.buffers[owner] for owner in stream.owners]
+    pairs = zip(owners, stream.addresses, strict=True)
+    assert [(buffer.name, buffer.element(int(byte))) for buffer, byte in pairs] == expected
     assert [buffer.start % PAGE for buffer in stream.buffers] == [0, 0, 0]
 
 
@@ -34,8 +35,9 @@ def test_a_product_touches_what_its_loops_say() -> None:
 def test_chunks_of_any_size_are_the_same_stream(size: int) -> None:
     stream = address_trace(matmul(3, 5, 4).program())
     chunks = list(stream.chunks(size))
-    assert all(chunk.size == size for chunk in chunks[:-1])
-    assert np.array_equal(np.concatenate(chunks), stream.addresses)
+    assert all(where.size == size for where, _ in chunks[:-1])
+    for n, whole in enumerate((stream.addresses, stream.owners)):
+        assert np.array_equal(np.concatenate([chunk[n] for chunk in chunks]), whole)
 
 
 @pytest.mark.parametrize("name", ["naive", "tile", "micro-kernel"])
@@ -65,8 +67,8 @@ def gather(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float32")):
 
 def test_what_has_no_answer_is_refused() -> None:
     stream = address_trace(matmul(2, 2, 2).program())
-    with pytest.raises(UsageError, match="no buffer is there"):
-        stream.at(17)
+    with pytest.raises(UsageError, match="buffer A is not there"):
+        stream.buffers[0].element(17)
     with pytest.raises(UsageError, match="no access"):
         next(stream.chunks(0))
     with pytest.raises(UsageError, match="depend on its data"):

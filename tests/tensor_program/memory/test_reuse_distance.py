@@ -33,9 +33,10 @@ def slow_distances(lines: list[int]) -> Counter[int]:
 
 
 def fast_distances(lines: list[int], chunk: int) -> Counter[int]:
-    table = module._Table(1, np.zeros(max(lines) + 1, np.int64))
+    table = module._Table(1, max(lines) + 1)
     for start in range(0, len(lines), chunk):
-        table.use(np.array(lines[start : start + chunk]))
+        used = np.array(lines[start : start + chunk])
+        table.use(used, np.zeros_like(used))
     (row,) = table.counts
     return Counter({place - 1: int(n) for place, n in enumerate(row) if n})
 

@@ -152,6 +152,51 @@ def test_two_readers_that_meet_again_are_no_obstacle() -> None:
     assert str(fused(diamond)) == "1 kernel: n + e + r + gv"
 
 
+def by_tvm(module: IRModule) -> list[int]:
+    """The number of operators in each kernel that TVM makes."""
+    return [len(nodes) for nodes in graph(passes.FUSE_OPS.apply(module)).kernels.values()]
+
+
+@pytest.mark.slow
+def test_a_kernel_has_at_most_as_many_operators_as_tvm_allows() -> None:
+    def chain(bb: Any, x: Any) -> Any:
+        for _ in range(300):
+            x = bb.emit(op.exp(x))
+        return bb.emit(op.negative(x))
+
+    module = lowered(chain)
+    found = fuse(graph(module))
+    assert [len(kernel) for kernel in found.kernels] == by_tvm(module) == [256, 45]
+    (refusal,) = found.refusals
+    assert refusal.reason == "the kernel would have more than 256 operators"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [252, 253, 254])
+def test_paths_that_meet_again_are_counted_as_tvm_counts_them(before: int) -> None:
+    def diamonds(bb: Any, x: Any) -> Any:
+        for _ in range(before):
+            x = bb.emit(op.exp(x))
+        y = bb.emit(op.add(bb.emit(op.exp(x)), bb.emit(op.negative(x))))
+        return bb.emit(op.exp(y))
+
+    module = lowered(diamonds)
+    assert sorted(map(len, fuse(graph(module)).kernels)) == sorted(by_tvm(module))
+
+
+def test_an_operator_that_is_not_lowered_is_opaque_as_for_tvm() -> None:
+    def summed(bb: Any, x: Any) -> Any:
+        return op.exp(bb.emit(op.cumsum(bb.emit(op.exp(x), "e"), axis=1), "c"))
+
+    module = lowered(summed)
+    found = fuse(graph(module))
+    assert len(found.kernels) == len(by_tvm(module)) == 3
+    assert {each.producer: each.reason for each in found.refusals} == {
+        "e": "the way leads through cumsum (opaque), and nobody can look inside",
+        "c": "nobody can look inside cumsum (opaque)",
+    }
+
+
 def test_a_graph_without_kinds_is_refused() -> None:
     with pytest.raises(UsageError, match="kind of exp is not known"):
         fuse(graph(dataflow(lambda bb, x: op.exp(x), x=(4, 4))))
