@@ -10,14 +10,25 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
 FLOAT32_BITS = 32
-# instruction set -> (bits in a vector register, number of vector registers)
-VECTOR_REGISTERS = {"AVX-512": (512, 32), "AVX2": (256, 16), "NEON": (128, 32), "SSE": (128, 16)}
+UNKNOWN = "unknown"
+# instruction set -> (bits in a vector register, number of vector registers); where nothing is known
+# programs are written for the smallest
+VECTOR_REGISTERS = {
+    "AVX-512": (512, 32),
+    "AVX2": (256, 16),
+    "NEON": (128, 32),
+    "SSE": (128, 16),
+    UNKNOWN: (128, 16),
+}
+CGROUPS = Path("/sys/fs/cgroup")
+OWN_CGROUP = Path("/proc/self/cgroup")
 
 
 @dataclass(frozen=True)
@@ -76,10 +87,82 @@ def describe() -> Machine:
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on, which a container or ``taskset`` can make fewer."""
+    """Cores that this process may keep busy, which a container or ``taskset`` can make fewer.
+
+    A quota of 2.5 cores is enough for two threads; there is always one.
+    """
+    quota = cpu_quota()
+    cores = allowed_cores()
+    return cores if quota is None else max(1, min(cores, int(quota)))
+
+
+def allowed_cores() -> int:
+    """Cores that this process may run on, each for as much of the time as its quota allows."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return psutil.cpu_count(logical=False) or os.cpu_count() or 1
+
+
+def cpu_quota(own: Path = OWN_CGROUP, root: Path = CGROUPS) -> float | None:
+    """Cores' worth of time that Linux gives this process's group; None without a limit.
+
+    A group's time is part of its parents', so the least quota from here up is what counts. Once it
+    is used up, all threads stop until the next tenth of a second.
+    """
+    quotas = [quota for folder in _cgroups(own, root, "cpu") if (quota := _quota(folder))]
+    return min(quotas, default=None)
+
+
+def memory_left(own: Path = OWN_CGROUP, root: Path = CGROUPS) -> int | None:
+    """Bytes that this process's group may still take; None without a limit. See ``cpu_quota``.
+
+    Memory of a group that only keeps files can be taken back, and counts as free.
+    """
+    rooms = (_room(folder) for folder in _cgroups(own, root, "memory"))
+    return min((room for room in rooms if room is not None), default=None)
+
+
+def _cgroups(own: Path, root: Path, controller: str) -> Iterator[Path]:
+    """Folders of the groups that this process is in, from its own up, of either version.
+
+    A container may see its own group as the root, while its path is told as the host sees it.
+    """
+    for line in _text(own).splitlines():
+        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        if controllers and controller not in controllers.split(","):
+            continue
+        for mount in (root / controllers, root / controller) if controllers else (root,):
+            group = mount / path.strip("/")
+            yield from (each for each in (group, *group.parents) if each.is_relative_to(mount))
+
+
+def _quota(folder: Path) -> float | None:
+    limit, _, period = _text(folder / "cpu.max").partition(" ")  # "50000 100000", "max 100000"
+    if not limit:
+        limit, period = (_text(folder / f"cpu.cfs_{x}_us") for x in ("quota", "period"))
+    known = limit.strip().isdecimal() and period.strip().isdecimal()
+    return int(limit) / int(period) if known and int(limit) and int(period) else None
+
+
+def _room(folder: Path) -> int | None:
+    for limit, usage in (
+        ("memory.max", "memory.current"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        most, used = (_text(folder / name).strip() for name in (limit, usage))
+        if most.isdecimal() and used.isdecimal():
+            kept = re.search(
+                r"^(?:total_)?inactive_file (\d+)$", _text(folder / "memory.stat"), re.M
+            )
+            return max(0, int(most) - int(used) + (int(kept[1]) if kept else 0))
+    return None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _isa(flags: set[str], architecture: str) -> str:
@@ -87,12 +170,13 @@ def _isa(flags: set[str], architecture: str) -> str:
         return "AVX-512"
     if {"avx2", "fma"} <= flags:
         return "AVX2"
-    return "NEON" if architecture in ("arm64", "aarch64") else "SSE"
+    if architecture in ("arm64", "aarch64"):
+        return "NEON"
+    return "SSE" if flags & {"sse2", "sse"} else UNKNOWN
 
 
 def _cpuinfo() -> str:
-    path = Path("/proc/cpuinfo")
-    return path.read_text() if path.exists() else ""
+    return _text(Path("/proc/cpuinfo"))
 
 
 def _cpu_flags() -> set[str]:
@@ -105,7 +189,7 @@ def _cpu_flags() -> set[str]:
 def _cpu_name() -> str:
     found = re.search(r"^model name\s*:(.*)$", _cpuinfo(), re.MULTILINE)
     name = found[1] if found else _sysctl("machdep.cpu.brand_string")
-    return name.strip() or platform.processor() or "unknown"
+    return name.strip() or platform.processor() or UNKNOWN
 
 
 def _sysctl(names: str) -> str:
@@ -136,8 +220,7 @@ def _caches_linux(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> di
 
 def _ways(index: Path) -> int:
     """Number of lines in a set; 0 where the kernel does not say."""
-    path = index / "ways_of_associativity"
-    text = path.read_text().strip() if path.exists() else ""
+    text = _text(index / "ways_of_associativity").strip()
     return int(text) if text.isdecimal() else 0
 
 

@@ -15,8 +15,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -82,6 +83,52 @@ def end_workers() -> None:
     """End the processes that this one has started, in the middle of whatever they do."""
     for process in multiprocessing.active_children():
         process.terminate()
+
+
+@dataclass(frozen=True)
+class Said:
+    """What another program printed, and the status that it ended with; None if it was ended."""
+
+    status: int | None
+    out: str
+    errors: str = ""
+
+    def __str__(self) -> str:
+        """The last line that tells something."""
+        lines = (self.errors.strip() or self.out.strip()).splitlines()
+        if self.status is None:
+            return "does not end"
+        return lines[-1] if lines else f"ends with status {self.status} and says nothing"
+
+
+def run_program(command: Sequence[str], patience_s: float) -> Said:
+    """Run another program to its end, or end it when the seconds are over.
+
+    Whatever it started in its session is ended too. One that cannot be started is told as a shell
+    tells it, by status 127.
+    """
+    try:
+        return _run_program(command, patience_s)
+    except OSError as error:
+        return Said(127, "", error.strerror or str(error))
+
+
+def _run_program(command: Sequence[str], patience_s: float) -> Said:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        # Files, not pipes: a process that it left behind would keep a pipe open.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, start_new_session=True
+        )
+        status = None
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = process.wait(patience_s)
+        finally:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        texts = [os.pread(each.fileno(), 1 << 20, 0) for each in (out, errors)]
+    return Said(status, *(text.decode(errors="replace") for text in texts))
 
 
 DASK = "dask://"

@@ -54,7 +54,8 @@ def test_a_description_is_plain_data() -> None:
         ("sse2 avx2 fma", "AMD64", "AVX2"),
         ("sse2 avx2", "x86_64", "SSE"),
         ("sse sse2", "x86_64", "SSE"),
-        ("", "x86_64", "SSE"),
+        ("", "x86_64", "unknown"),
+        ("", "riscv64", "unknown"),
         ("fp asimd", "aarch64", "NEON"),
         ("", "arm64", "NEON"),
     ],
@@ -161,6 +162,101 @@ def test_a_machine_that_tells_nothing_is_described_all_the_same(
     monkeypatch.setattr(machine.platform, "processor", lambda: "")
     monkeypatch.setattr(machine.platform, "machine", lambda: "riscv64")
     here = machine.describe.__wrapped__()
-    assert here.cpu == "unknown"
+    assert (here.cpu, here.isa) == ("unknown", "unknown")
     assert (here.l1d_bytes, here.l2_bytes, here.l3_bytes) == (0, 0, 0)
     assert here.cores >= 1
+
+
+def cgroups(root: Path, own: str, files: dict[str, str]) -> tuple[Path, Path]:
+    """The file that names a process's control groups, and a tree like the kernel's of them."""
+    tree = root / "cgroup"
+    for name, text in files.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(f"{text}\n")
+    (root / "own").write_text(own)
+    return root / "own", tree
+
+
+V1 = "4:memory:/docker/1\n2:cpu,cpuacct:/docker/1\n1:name=systemd:/docker/1\n"
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "quota"),
+    [
+        ("0::/\n", {"cpu.max": "50000 100000"}, 0.5),
+        ("0::/\n", {"cpu.max": "max 100000"}, None),
+        ("0::/\n", {}, None),
+        ("0::/a/b\n", {"a/b/cpu.max": "300000 100000", "a/cpu.max": "150000 100000"}, 1.5),
+        ("0::/a/b\n", {"a/b/cpu.max": "50000 100000", "a/cpu.max": "400000 100000"}, 0.5),
+        ("0::/a/b\n", {"a/b/cpu.max": "max 100000", "cpu.max": "200000 100000"}, 2.0),
+        ("0::/seen/by/the/host\n", {"cpu.max": "50000 100000"}, 0.5),
+        ("0::/../../outside\n", {"cpu.max": "50000 100000"}, 0.5),
+        (
+            V1,
+            {
+                "cpu,cpuacct/docker/1/cpu.cfs_quota_us": "150000",
+                "cpu,cpuacct/docker/1/cpu.cfs_period_us": "100000",
+            },
+            1.5,
+        ),
+        (V1, {"cpu/cpu.cfs_quota_us": "25000", "cpu/cpu.cfs_period_us": "100000"}, 0.25),
+        (V1, {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
+        ("0::/\n", {"cpu.max": ""}, None),
+        ("0::/\n", {"cpu.max": "nonsense"}, None),
+        ("0::/\n", {"cpu.max": "50000 0"}, None),
+        ("nonsense", {"cpu.max": "50000 100000"}, 0.5),
+        ("", {"cpu.max": "50000 100000"}, None),
+    ],
+)
+def test_the_least_quota_of_the_own_groups_counts(
+    tmp_path: Path, own: str, files: dict[str, str], quota: float | None
+) -> None:
+    assert machine.cpu_quota(*cgroups(tmp_path, own, files)) == quota
+
+
+def test_a_system_without_control_groups_has_no_quota(tmp_path: Path) -> None:
+    assert machine.cpu_quota(tmp_path / "no", tmp_path / "such") is None
+    assert machine.memory_left(tmp_path / "no", tmp_path / "such") is None
+
+
+@pytest.mark.parametrize(
+    ("quota", "allowed", "usable"),
+    [(None, 4, 4), (0.5, 4, 1), (2.5, 4, 2), (8.0, 4, 4), (1.0, 1, 1)],
+)
+def test_a_quota_makes_cores_fewer(
+    monkeypatch: pytest.MonkeyPatch, quota: float | None, allowed: int, usable: int
+) -> None:
+    monkeypatch.setattr(machine, "cpu_quota", lambda: quota)
+    monkeypatch.setattr(machine, "allowed_cores", lambda: allowed)
+    assert machine.usable_cores() == usable
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        ({"memory.max": "max", "memory.current": "1"}, None),
+        ({"memory.max": "1000", "memory.current": "400"}, 600),
+        ({"memory.max": "1000", "memory.current": "1400"}, 0),
+        (
+            {
+                "memory.max": "1000",
+                "memory.current": "400",
+                "memory.stat": "anon 1\ninactive_file 9",
+            },
+            609,
+        ),
+        ({"a/memory.max": "500", "a/memory.current": "1", "memory.max": "max"}, 499),
+    ],
+)
+def test_memory_is_what_the_own_groups_leave(
+    tmp_path: Path, files: dict[str, str], left: int | None
+) -> None:
+    assert machine.memory_left(*cgroups(tmp_path, "0::/a\n", files)) == left
+
+
+def test_memory_is_limited_by_groups_of_the_first_version(tmp_path: Path) -> None:
+    files = {
+        "memory/docker/1/memory.limit_in_bytes": "1000",
+        "memory/docker/1/memory.usage_in_bytes": "300",
+    }
+    assert machine.memory_left(*cgroups(tmp_path, V1, files)) == 700

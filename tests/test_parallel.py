@@ -7,7 +7,14 @@ import psutil
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.parallel import busy_neighbours, executor_for, interruptible, pushed
+from mlc_course.parallel import (
+    Said,
+    busy_neighbours,
+    executor_for,
+    interruptible,
+    pushed,
+    run_program,
+)
 
 
 def test_items_arrive_in_order_from_another_thread() -> None:
@@ -69,3 +76,30 @@ def test_no_neighbours_are_no_processes() -> None:
     before = children()
     with busy_neighbours(0):
         assert children() == before
+
+
+def shell(text: str, patience_s: float = 60.0) -> Said:
+    return run_program(("sh", "-c", text), patience_s)
+
+
+def test_a_program_is_told_by_its_last_line_and_its_status() -> None:
+    said = shell("echo one; echo two")
+    assert (said.status, said.out, str(said)) == (0, "one\ntwo\n", "two")
+    assert str(shell("echo one; echo wrong >&2; exit 3")) == "wrong"
+    assert str(shell("exit 3")) == "ends with status 3 and says nothing"
+    assert shell("kill -9 $$").status == -9
+
+
+def test_a_program_that_is_not_there_is_told_as_a_shell_tells_it() -> None:
+    said = run_program(("/no/such/program",), 60.0)
+    assert (said.status, str(said)) == (127, "No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("ends", "status"), [("sleep 600", None), ("exit 0", 0)], ids=["hangs", "leaves one behind"]
+)
+def test_nothing_is_left_of_a_program(ends: str, status: int | None) -> None:
+    said = shell(f"sleep 600 & echo $!; {ends}", 2.0)
+    assert said.status == status
+    left = [psutil.Process(pid) for pid in map(int, said.out.split()) if psutil.pid_exists(pid)]
+    assert not psutil.wait_procs(left, timeout=30)[1]

@@ -1,39 +1,94 @@
 """``mlc-course doctor``: is this machine ready for the course? One small check for each fact.
 
 A check takes the facts that it judges as arguments whose defaults read them from this machine, so
-that a test can hand it others.
+that a test can hand it others. A program is judged by running it: one that only exists may fail.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import os
 import shutil
-import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
+from platformdirs import user_cache_path
 from threadpoolctl import threadpool_info
 
 from mlc_course import machine, measure
 from mlc_course.errors import MachineError
+from mlc_course.parallel import Said, run_program
 
 COURSE = "mlc-course"
+# As this Python was set up, by conda or by make.
+BY_CONDA = (Path(sys.prefix) / "conda-meta").is_dir()
+SETUP = "conda env update -f environment.yml" if BY_CONDA else "make clean setup"
 TVM_PAIR = ("apache-tvm", "apache-tvm-ffi")
 OLDEST_PYTHON = (3, 11)
 ENOUGH_MEMORY = 1 << 30  # bytes; the tensors of the largest lesson and a compiler beside them
-PATIENCE_S = 60.0  # for another program's answer
+ENOUGH_DISK = 64 << 20  # bytes: roofs, results of searches, databases of trials
+PATIENCE_S = 60.0  # for another program's answer, on a machine that is busy
 # In a child process, because a TVM that does not fit its ffi ends the process that imports it.
 IMPORT_TVM = (
     "import tvm; "
     "print(tvm.__version__, 'with' if tvm.runtime.enabled('llvm') else 'without', 'LLVM')"
 )
+
+# What the lessons import besides; each is tried, in a child process for the same reason.
+LIBRARIES = (
+    *("ipywidgets", "anywidget", "matplotlib", "IPython", "traitlets", "jinja2", "igraph"),
+    *("sklearn", "exo", "scipy", "islpy", "tqdm", "cloudpickle", "filelock", "nbformat"),
+    *("nbconvert", "typing_extensions"),
+)
+IMPORT_ALL = """\
+import importlib, sys
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        print(name + ":", type(error).__name__, str(error).partition(chr(10))[0])
+print("all tried")
+"""
+# The kernel that notebooks ask for by its name, and which Python it runs.
+FIND_KERNEL = """\
+import jupyterlab
+from jupyter_client.kernelspec import KernelSpecManager
+print(jupyterlab.__version__, KernelSpecManager().get_kernel_spec("python3").argv[0], sep=chr(10))
+"""
+THIS_PYTHON = ("python", "python3", f"python3.{sys.version_info[1]}")  # so a kernel may name it
+LOCK_IN = """\
+import sys
+from mlc_course.grading.process.sandbox import wall_fault
+print(wall_fault(sys.argv[1]) or "locked in")
+"""
+LIST_OPENCL = """\
+import pyopencl
+try:
+    platforms = pyopencl.get_platforms()
+except pyopencl.LogicError:  # its way to say: none
+    platforms = []
+for platform in platforms:
+    for device in platform.get_devices():
+        print(device.name)
+"""
+MARK = "mlc-course"  # on a page that Chromium is to show
+PAGE = "data:text/html,<script>document.write('mlc'+'-course')</script>"
+CHROMIUM = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom")
+CACHEGRIND = ("--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null")
+
+
+def python(source: str, *words: str) -> tuple[str, ...]:
+    """The command line of this Python, running a few lines."""
+    return (sys.executable, "-c", source, *words)
 
 
 def installed_version(package: str) -> str | None:
@@ -114,13 +169,22 @@ def tvm_pair(
     return judge("TVM pair", here == wanted, detail, Status.BROKEN, f"pip install {exactly}")
 
 
-def import_tvm(command: tuple[str, ...] = (sys.executable, "-c", IMPORT_TVM)) -> Finding:
+def import_tvm(command: tuple[str, ...] = python(IMPORT_TVM)) -> Finding:
     """Check that this Python loads TVM, and that TVM generates machine code."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
-    said = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
-    detail = said[-1] if said else f"ended with status {done.returncode} and said nothing"
-    good = done.returncode == 0 and detail.endswith("with LLVM")
-    return judge("import tvm", good, detail, Status.BROKEN, "make clean setup")
+    said = run_program(command, PATIENCE_S)
+    detail = str(said) if said.status else (said.out.strip() or str(said)).splitlines()[-1]
+    good = said.status == 0 and detail.endswith("with LLVM")
+    return judge("import tvm", good, detail, Status.BROKEN, SETUP)
+
+
+def libraries(command: tuple[str, ...] = python(IMPORT_ALL, *LIBRARIES)) -> Finding:
+    """Check that what the lessons import can be imported."""
+    said = run_program(command, PATIENCE_S)
+    *failed, last = said.out.strip().splitlines() or [""]
+    good = said.status == 0 and last == "all tried" and not failed
+    tried = f"{', '.join(LIBRARIES[:3])} and {len(LIBRARIES) - 3} others"
+    detail = tried if good else "; ".join(failed) or str(said)
+    return judge("libraries", good, detail, Status.BROKEN, SETUP)
 
 
 def blas(pools: Callable[[], list[dict[str, Any]]] = threadpool_info) -> Finding:
@@ -135,7 +199,7 @@ def blas(pools: Callable[[], list[dict[str, Any]]] = threadpool_info) -> Finding
         bool(found),
         f"NumPy {np.__version__}, {libraries or 'no BLAS whose threads can be limited'}",
         Status.WARNING,
-        "ratios to NumPy may use unequal threads: install numpy from PyPI (make clean setup)",
+        f"ratios to NumPy may use unequal threads: install numpy from PyPI ({SETUP})",
     )
 
 
@@ -153,21 +217,45 @@ def cores_and_caches(describe: Callable[[], machine.Machine] = machine.describe)
     )
 
 
+def cpu_quota(
+    quota: Callable[[], float | None] = machine.cpu_quota,
+    cores: Callable[[], int] = machine.allowed_cores,
+) -> Finding:
+    """Check that the time of a whole core is this process's: below that no time means anything."""
+    limit, there = quota(), cores()
+    if limit is None or limit >= there:
+        return Finding("CPU quota", Status.OK, "none")
+    return judge(
+        "CPU quota",
+        limit >= 1,
+        f"{limit:g} of {there} cores, by the control group (a container's limit)",
+        Status.WARNING,
+        "give the container at least one core (docker run --cpus=2): with less it is stopped again "
+        "and again, and times mean nothing; counts and checks hold",
+    )
+
+
 def vector_width(describe: Callable[[], machine.Machine] = machine.describe) -> Finding:
     """Check that the vector width is known, from which the register tile follows."""
     here = describe()
+    registers = f"{here.vector_registers} registers of {here.vector_bits} bits"
+    known = here.isa != machine.UNKNOWN
     return judge(
         "vectors",
-        here.isa != "SSE",
-        f"{here.isa}: {here.vector_registers} registers of {here.vector_bits} bits",
+        known and here.isa != "SSE",
+        f"{here.isa}: {registers}" if known else f"unknown; programs are made for {registers}",
         Status.WARNING,
         "the ladder works, but was only held against NumPy with AVX-512, AVX2 or NEON",
     )
 
 
-def free_memory(
-    available: Callable[[], int] = lambda: psutil.virtual_memory().available,
-) -> Finding:
+def available_memory() -> int:
+    """Bytes that are free on this machine and within the limits of its container."""
+    free, left = int(psutil.virtual_memory().available), machine.memory_left()
+    return free if left is None else min(free, left)
+
+
+def free_memory(available: Callable[[], int] = available_memory) -> Finding:
     """Memory that a lesson may take now."""
     free = available()
     return judge(
@@ -179,31 +267,58 @@ def free_memory(
     )
 
 
+def cache_folder(
+    folder: Path | None = None,
+    free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
+) -> Finding:
+    """Check that the folder can be written in which roofs and results of searches are kept."""
+    folder = folder or user_cache_path("mlc-course")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(1 << 16))
+        room = free(folder)
+    except OSError as error:
+        fault = f"{folder} cannot be written: {error.strerror or error}"
+        remedy = "name a folder that can (export XDG_CACHE_HOME=...), or measure again each time"
+        return Finding("cache folder", Status.WARNING, fault, remedy)
+    return judge(
+        "cache folder",
+        room >= ENOUGH_DISK,
+        f"{folder}, {room / (1 << 30):.1f} GiB free",
+        Status.WARNING,
+        "free some disk space: notebooks and results cannot be saved on a full disk",
+    )
+
+
+def characters(encoding: str | None = None) -> Finding:
+    """Check that the terminal and files take the characters that findings and tables use."""
+    encoding = encoding or sys.stdout.encoding or "ascii"
+    try:
+        "\u2714 \u00d7 \u00b5".encode(encoding)  # check mark, times, micro
+    except (UnicodeEncodeError, LookupError):
+        remedy = "export LC_ALL=C.UTF-8"
+        return Finding("characters", Status.WARNING, f"{encoding}, which lacks some", remedy)
+    return Finding("characters", Status.OK, encoding)
+
+
 def opencl(
     installed: Callable[[str], str | None] = installed_version,
-    devices: Callable[[], list[str]] | None = None,
+    command: tuple[str, ...] = python(LIST_OPENCL),
 ) -> Finding:
     """OpenCL devices, which run GPU kernels with real work-groups where there is no GPU."""
     if installed("pyopencl") is None:
         return Finding("OpenCL", Status.OK, "pyopencl is not installed; optional")
-    found = (devices or _opencl_devices)()
+    said = run_program(command, PATIENCE_S)
+    found = ", ".join(said.out.split("\n")[:-1]) if said.status == 0 else ""
+    fault = "pyopencl finds no device" if said.status == 0 else str(said)
     return judge(
         "OpenCL",
         bool(found),
-        ", ".join(found) or "pyopencl finds no device",
+        found or fault,
         Status.WARNING,
         "pip install pocl-binary-distribution gives a device that runs on the CPU",
     )
-
-
-def _opencl_devices() -> list[str]:
-    import pyopencl  # optional, so not at the top
-
-    try:
-        platforms = pyopencl.get_platforms()
-    except pyopencl.LogicError:  # its way to say: none
-        return []
-    return [str(device.name) for platform in platforms for device in platform.get_devices()]
 
 
 def gpu(which: Callable[[str], str | None] = shutil.which) -> Finding:
@@ -212,42 +327,88 @@ def gpu(which: Callable[[str], str | None] = shutil.which) -> Finding:
     if command is None:
         return Finding("GPU", Status.OK, "no NVIDIA driver; the CPU course needs none")
     query = [command, "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    done = subprocess.run(query, capture_output=True, text=True, timeout=PATIENCE_S)
-    found = "; ".join(done.stdout.strip().splitlines())
+    said = run_program(query, PATIENCE_S)
+    found = "; ".join(said.out.strip().splitlines())
     return judge(
         "GPU",
-        done.returncode == 0 and bool(found),
-        found or "nvidia-smi fails",
+        said.status == 0 and bool(found),
+        found if said.status == 0 and found else f"nvidia-smi: {said}",
         Status.WARNING,
         "run nvidia-smi by hand: driver and kernel module may differ until a reboot",
     )
 
 
-def jupyterlab(installed: Callable[[str], str | None] = installed_version) -> Finding:
-    """Check that JupyterLab, in which lessons are read, is installed."""
-    version = installed("jupyterlab")
+def jupyterlab(command: tuple[str, ...] = python(FIND_KERNEL)) -> Finding:
+    """Check that JupyterLab, in which lessons are read, is here and runs them with this Python."""
+    said = run_program(command, PATIENCE_S)
+    lines = said.out.strip().splitlines()
+    if said.status != 0 or len(lines) != 2:
+        return Finding("JupyterLab", Status.BROKEN, str(said), SETUP)
+    version, kernel = lines
+    # By folder: the Pythons of all virtual environments may be links to the same file.
+    here, there = (os.path.realpath(os.path.dirname(path)) for path in (sys.executable, kernel))
+    own = kernel in THIS_PYTHON or there == here
     return judge(
-        "JupyterLab", version is not None, version or "missing", Status.BROKEN, "make setup"
+        "JupyterLab",
+        own,
+        version if own else f"{version}, but notebooks run in {kernel}",
+        Status.BROKEN,
+        f"{sys.executable} -m ipykernel install --user",
     )
 
 
-def nbgrader(installed: Callable[[str], str | None] = installed_version) -> Finding:
-    """Check that nbgrader, with which an instructor releases exercises, is installed."""
-    version = installed("nbgrader")
-    detail = version or "missing; optional: instructors need it"
-    return judge("nbgrader", version is not None, detail, Status.WARNING, "make setup")
+def nbgrader(
+    command: tuple[str, ...] = python("import nbgrader.apps; print(nbgrader.__version__)"),
+) -> Finding:
+    """Check that nbgrader, with which an instructor releases exercises, is here."""
+    said = run_program(command, PATIENCE_S)
+    good = said.status == 0
+    detail = said.out.strip() if good else f"{said}; optional: instructors need it"
+    return judge("nbgrader", good, detail, Status.WARNING, SETUP)
+
+
+def chromium(program: str) -> str:
+    """Let Chromium run a script on a page; what went wrong, or an empty text."""
+    with tempfile.TemporaryDirectory(prefix="mlc-doctor-") as folder:
+        command = (program, *CHROMIUM, f"--user-data-dir={folder}", PAGE)
+        said = run_program(command, PATIENCE_S)
+    return "" if MARK in said.out else _told(said)
+
+
+def valgrind(program: str) -> str:
+    """Count the cache misses of a small program; what went wrong, or an empty text."""
+    said = run_program((program, *CACHEGRIND, "true"), PATIENCE_S)
+    return "" if said.status == 0 and "refs:" in said.errors else _told(said)
+
+
+def bubblewrap(program: str) -> str:
+    """Lock a program in as the grader does; what went wrong, or an empty text."""
+    said = run_program(python(LOCK_IN, program), PATIENCE_S)
+    return "" if said.out.strip() == "locked in" else f"does not do what it should: {said}"
+
+
+def _told(said: Said) -> str:
+    return str(said) if said.status != 0 else f"does not do what it should: {said}"
 
 
 def program(
     name: str,
     commands: tuple[str, ...],
     purpose: str,
+    remedy: str,
+    fault: Callable[[str], str],
     which: Callable[[str], str | None] = shutil.which,
 ) -> Finding:
-    """An optional program of the system: any of ``commands`` will do."""
+    """An optional program of the system: any of ``commands`` will do, if ``fault`` finds none."""
     found = next((path for command in commands if (path := which(command))), None)
-    detail = f"missing; optional: {purpose}"
-    return judge(name, found is not None, found or detail, Status.WARNING, f"apt install {name}")
+    if found is None:
+        install = f"apt-get install {name} (Debian, Ubuntu)"
+        return Finding(name, Status.WARNING, f"missing; optional: {purpose}", install)
+    wrong = fault(found)
+    if not wrong:
+        return Finding(name, Status.OK, found)
+    detail = f"{found} fails: {wrong.strip().splitlines()[-1]}; optional: {purpose}"
+    return Finding(name, Status.WARNING, detail, remedy)
 
 
 def timing_noise(noise: Callable[[], measure.Noise] = measure.noise) -> Finding:
@@ -266,11 +427,15 @@ NEEDED: tuple[Check, ...] = (
     python_version,
     tvm_pair,
     import_tvm,
+    libraries,
     jupyterlab,
     blas,
     cores_and_caches,
+    cpu_quota,
     vector_width,
     free_memory,
+    cache_folder,
+    characters,
     timing_noise,
 )
 OPTIONAL: tuple[Check, ...] = (
@@ -278,10 +443,30 @@ OPTIONAL: tuple[Check, ...] = (
     gpu,
     nbgrader,
     functools.partial(
-        program, "chromium", ("chromium", "chromium-browser"), "the browser test needs it"
+        program,
+        "chromium",
+        ("chromium", "chromium-browser", "google-chrome"),
+        "the browser test needs it",
+        "apt-get install --reinstall chromium, or run it by hand and read what it says",
+        chromium,
     ),
-    functools.partial(program, "valgrind", ("valgrind",), "counts cache misses"),
-    functools.partial(program, "bubblewrap", ("bwrap",), "keeps graded programs locked in"),
+    functools.partial(
+        program,
+        "valgrind",
+        ("valgrind",),
+        "counts cache misses",
+        "apt-get install valgrind libc6-dbg",
+        valgrind,
+    ),
+    functools.partial(
+        program,
+        "bubblewrap",
+        ("bwrap",),
+        "keeps graded programs locked in",
+        "let users make namespaces: sysctl kernel.unprivileged_userns_clone=1, on Ubuntu "
+        "kernel.apparmor_restrict_unprivileged_userns=0; in a container its host decides",
+        bubblewrap,
+    ),
 )
 
 
@@ -298,9 +483,10 @@ def _attempt(check: Check, when_it_raises: Status) -> Finding:
     try:
         return check()
     except Exception as error:  # a doctor who faints helps nobody
-        name = getattr(check, "__name__", "a check").replace("_", " ")
+        name = getattr(check, "__name__", None) or str(getattr(check, "args", ["a check"])[0])
+        name = name.replace("_", " ")
         first_line = str(error).partition("\n")[0]
-        return Finding(name, when_it_raises, f"{type(error).__name__}: {first_line}", "make setup")
+        return Finding(name, when_it_raises, f"{type(error).__name__}: {first_line}", SETUP)
 
 
 def run(*, as_json: bool) -> int:

@@ -198,10 +198,34 @@ for i in T.thread_binding(M, thread="blockIdx.x"):
     _hand_in(folder, exercise, body)
 
 
-def long_loops(folder: Path, exercise: Notebook) -> None:
+def endless_loops(folder: Path, exercise: Notebook) -> None:
     """10 to the 15th iterations."""
+    body = ZEROS.replace("for i, j in T.grid(", "for r, i, j in T.grid(T.int64(10**12), ")
+    _hand_in(folder, exercise, body)
+
+
+def loops_at_the_end_of_integers(folder: Path, exercise: Notebook) -> None:
+    """A loop whose variable is the largest that there is, and one more is below zero."""
     body = """\
-for r, i, j in T.grid(T.int64(10**12), M, N):
+for i in range(2**31 - 3, 2**31 - 1):
+    C[0, i - (2**31 - 3)] = T.float32(0.0)
+"""
+    _hand_in(folder, exercise, body)
+
+
+def an_index_that_overflows_on_its_way(folder: Path, exercise: Notebook) -> None:
+    """In bounds as it is written; multiplied out, as TVM does it, beyond 32 bits."""
+    body = """\
+for i in range(2**29, 2**29 + 8):
+    C[0, (i - 2**29) * 8 // 8] = T.float32(0.0)
+"""
+    _hand_in(folder, exercise, body)
+
+
+def long_loops(folder: Path, exercise: Notebook) -> None:
+    """Minutes of sines, and not one iteration more than is admitted."""
+    body = """\
+for r, i, j in T.grid(10**9 // (M * N), M, N):
     with T.sblock("C"):
         v_r, v_i, v_j = T.axis.remap("SSS", [r, i, j])
         C[v_i, v_j] = C[v_i, v_j] + T.sin(C[v_i, v_j])
@@ -230,6 +254,72 @@ for i in T.unroll(M):
                 C[v_i, v_j] = T.exp(T.sin(A[v_i, 0]) + T.float32(1.0))
 """
     _hand_in(folder, exercise, body)
+
+
+def enormous_vectors(folder: Path, exercise: Notebook) -> None:
+    """A vector of 4,096 elements to the power of another, twenty times."""
+    value = "A[i // N // M, i % 8]"
+    for _ in range(20):
+        value = f"T.pow({value}, A[i // N // M, i % 8])"
+    _hand_in(folder, exercise, f"for i in T.vectorized(4096):\n    C[0, i % 8] = {value}\n")
+
+
+def many_loops(folder: Path, exercise: Notebook) -> None:
+    """Two thousand loops, one after the other: LLVM unrolls and vectorizes each."""
+    body = """\
+for k in T.unroll(2000):
+    for i in range(M):
+        C[i, k % 8] = A[i, 0]
+"""
+    _hand_in(folder, exercise, body)
+
+
+def doubling_variables(folder: Path, exercise: Notebook) -> None:
+    """Forty variables, each twice the one before: a million of millions once they are replaced."""
+    lines = [
+        "x0 = T.bind(A[0, 0])",
+        *(f"x{n} = T.bind(x{n - 1} * x{n - 1} + x{n - 1})" for n in range(1, 40)),
+    ]
+    _hand_in(folder, exercise, "\n".join([*lines, "C[0, 0] = x39"]))
+
+
+def doubling_indices(folder: Path, exercise: Notebook) -> None:
+    """The same in an index, which TVM simplifies first."""
+    lines = [f"x{n} = T.bind(T.min(x{n - 1} + x{n - 1}, x{n - 1} + 1))" for n in range(1, 30)]
+    _hand_in(
+        folder, exercise, "\n".join(["x0 = T.bind(T.min(M, 1))", *lines, "C[0, x29 % 8] = A[0, 0]"])
+    )
+
+
+def vectors_of_vectors(folder: Path, exercise: Notebook) -> None:
+    """A vectorized loop in another, which TVM gives up."""
+    body = """\
+for i in T.vectorized(8):
+    for j in T.vectorized(8):
+        C[i, j] = A[i, j]
+"""
+    _hand_in(folder, exercise, body)
+
+
+def deep_expression(folder: Path, exercise: Notebook) -> None:
+    """A sum of 2,000 terms, each inside the one before: TVM reads it by recursion."""
+    source = (
+        PROGRAMS.format(body=indent(ZEROS, " " * 8))
+        + """\
+from mlc_course.tensor_program.tir import PrimFunc, tirx
+def deep(answer, program):
+    text = by_hand(answer, program) if program else written_down(sum_program, 24, 24, 40)
+    parameters = load_program(text)["main"].params
+    first = total = tirx.BufferLoad(parameters[-1], [0, 0])
+    for _ in range(2000):
+        total = total + first
+    main = PrimFunc(parameters, tirx.BufferStore(parameters[-1], total, [0, 0]))
+    return dump_program(IRModule({"main": main.with_attr("global_symbol", "main")}))
+for name in _answers.PRODUCERS:
+    _answers.PRODUCERS[name] = deep
+"""
+    )
+    hand_in_wrong(folder, exercise, first=source)
 
 
 def _hand_in_text(folder: Path, exercise: Notebook, texts: Sequence[str]) -> None:

@@ -1,20 +1,44 @@
 from __future__ import annotations
 
+import ast
 import json
+import os
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from mlc_course.commands import cli, doctor
 from mlc_course.commands.doctor import Finding, Status, pinned_pair
-from mlc_course.machine import Machine
+from mlc_course.machine import UNKNOWN, Machine
 from mlc_course.measure import Noise, Timing
 
 PAIR = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
 PLAIN = Machine("a CPU", "a system", 2, "SSE", 128, 16, 0, 0, 0, 64, 1 << 33)
 FAST = Machine("a CPU", "a system", 2, "AVX2", 256, 16, 1 << 15, 1 << 20, 0, 64, 1 << 33)
+
+
+BLANK = Machine("a CPU", "a system", 2, UNKNOWN, 128, 16, 0, 0, 0, 64, 1 << 33)
+SLEEPS = (sys.executable, "-c", "import time; time.sleep(600)")
+
+
+def prints(text: str, status: int = 0) -> tuple[str, ...]:
+    return (sys.executable, "-c", f"print({text!r}); raise SystemExit({status})")
+
+
+def script(folder: Path, text: str) -> str:
+    """A program that exists, and does this."""
+    path = folder / "program"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def refuses_to_write(folder: Path) -> int:
+    raise OSError(30, "Read-only file system")
 
 
 def noise(*seconds: float) -> Noise:
@@ -59,8 +83,46 @@ BROKEN_OR_WORSE = [
         Status.BROKEN,
         "status -6",
     ),
-    (doctor.jupyterlab, {"installed": nothing}, Status.BROKEN, "missing"),
-    (doctor.nbgrader, {"installed": nothing}, Status.WARNING, "missing"),
+    (doctor.import_tvm, {"command": prints("", 0)}, Status.BROKEN, "says nothing"),
+    (
+        doctor.libraries,
+        {"command": doctor.python(doctor.IMPORT_ALL, "json", "no_such_library")},
+        Status.BROKEN,
+        "no_such_library: ModuleNotFoundError No module named 'no_such_library'",
+    ),
+    (doctor.libraries, {"command": prints("", 0)}, Status.BROKEN, "says nothing"),
+    (doctor.libraries, {"command": prints("all tried", 3)}, Status.BROKEN, "all tried"),
+    (doctor.jupyterlab, {"command": prints("no jupyterlab", 1)}, Status.BROKEN, "no jupyterlab"),
+    (
+        doctor.jupyterlab,
+        {"command": prints("4.6.6\n/another/env/bin/python")},
+        Status.BROKEN,
+        "4.6.6, but notebooks run in /another/env/bin/python",
+    ),
+    (
+        doctor.nbgrader,
+        {"command": (sys.executable, "-c", "import no_such_module")},
+        Status.WARNING,
+        "No module named 'no_such_module'; optional",
+    ),
+    (
+        doctor.cpu_quota,
+        {"quota": lambda: 0.5, "cores": lambda: 2},
+        Status.WARNING,
+        "0.5 of 2 cores",
+    ),
+    (doctor.vector_width, {"describe": lambda: BLANK}, Status.WARNING, "unknown; programs are"),
+    (doctor.cache_folder, {"folder": Path("/dev/null/no")}, Status.WARNING, "cannot be written"),
+    (
+        doctor.cache_folder,
+        {"free": refuses_to_write},
+        Status.WARNING,
+        "cannot be written: Read-only file system",
+    ),
+    (doctor.cache_folder, {"free": lambda _: 1 << 20}, Status.WARNING, "0.0 GiB free"),
+    (doctor.characters, {"encoding": "ascii"}, Status.WARNING, "ascii, which lacks some"),
+    (doctor.characters, {"encoding": "iso8859-1"}, Status.WARNING, "lacks some"),
+    (doctor.characters, {"encoding": "no such encoding"}, Status.WARNING, "lacks some"),
     (doctor.blas, {"pools": list}, Status.WARNING, "no BLAS"),
     (doctor.cores_and_caches, {"describe": lambda: PLAIN}, Status.WARNING, "caches unknown"),
     (doctor.vector_width, {"describe": lambda: PLAIN}, Status.WARNING, "16 registers of 128 bits"),
@@ -68,12 +130,27 @@ BROKEN_OR_WORSE = [
     (doctor.timing_noise, {"noise": lambda: noise(1, 2, 3)}, Status.WARNING, "noisy"),
     (
         doctor.opencl,
-        {"installed": lambda _: "2026.1", "devices": list},
+        {"installed": lambda _: "2026.1", "command": (sys.executable, "-c", "")},
         Status.WARNING,
         "no device",
     ),
     (
-        partial(doctor.program, "valgrind", ("valgrind",), "counts"),
+        doctor.opencl,
+        {
+            "installed": lambda _: "2026.1",
+            "command": (sys.executable, "-c", "import os; os.abort()"),
+        },
+        Status.WARNING,
+        "status -6",
+    ),
+    (
+        doctor.gpu,
+        {"which": lambda _: "/no/such/nvidia-smi"},
+        Status.WARNING,
+        "nvidia-smi: No such file",
+    ),
+    (
+        partial(doctor.program, "valgrind", ("valgrind",), "counts", "remedy", lambda _: ""),
         {"which": nothing},
         Status.WARNING,
         "missing; optional: counts",
@@ -103,7 +180,14 @@ def test_a_check_refuses(check: Any, facts: dict[str, Any], status: Status, deta
         (doctor.timing_noise, {"noise": lambda: noise(1, 1, 1)}, "quiet"),
         (doctor.gpu, {"which": nothing}, "needs none"),
         (doctor.opencl, {"installed": nothing}, "optional"),
-        (doctor.opencl, {"installed": lambda _: "1", "devices": lambda: ["PoCL"]}, "PoCL"),
+        (doctor.opencl, {"installed": lambda _: "1", "command": prints("PoCL\nB")}, "PoCL, B"),
+        (doctor.jupyterlab, {"command": prints("4.6.6\npython")}, "4.6.6"),
+        (doctor.jupyterlab, {"command": prints(f"4.6.6\n{sys.executable}")}, "4.6.6"),
+        (doctor.nbgrader, {"command": prints("0.9.6")}, "0.9.6"),
+        (doctor.cpu_quota, {"quota": lambda: None}, "none"),
+        (doctor.cpu_quota, {"quota": lambda: 8.0, "cores": lambda: 2}, "none"),
+        (doctor.cpu_quota, {"quota": lambda: 2.5, "cores": lambda: 64}, "2.5 of 64 cores"),
+        (doctor.characters, {"encoding": "utf-8"}, "utf-8"),
     ],
 )
 def test_a_check_accepts(check: Any, facts: dict[str, Any], detail: str) -> None:
@@ -111,6 +195,96 @@ def test_a_check_accepts(check: Any, facts: dict[str, Any], detail: str) -> None
     assert finding.status is Status.OK
     assert detail in finding.detail
     assert not finding.remedy
+
+
+PROGRAMS = {each.args[0]: each for each in doctor.OPTIONAL if isinstance(each, partial)}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("echo it cannot run here >&2; exit 1", "it cannot run here"),
+        ("exit 0", "does not do what it should"),
+        ("echo Version 1.0", "does not do what it should: Version 1.0"),
+        ("kill -ABRT $$", "status -6"),
+    ],
+)
+def test_a_program_that_exists_and_fails_is_not_ok(
+    tmp_path: Path, name: str, text: str, words: str
+) -> None:
+    path = script(tmp_path, text)
+    finding = PROGRAMS[name](which=lambda _: path)
+    assert finding.status is Status.WARNING
+    assert f"{path} fails" in finding.detail
+    assert words in finding.detail
+    assert finding.remedy
+
+
+@pytest.mark.parametrize("text", ["not a program", ""])
+def test_a_file_that_is_no_program_is_not_ok(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "valgrind"
+    path.write_text(text)
+    finding = PROGRAMS["valgrind"](which=lambda _: str(path))
+    assert finding.status is Status.WARNING
+    assert "Permission denied" in finding.detail
+
+
+@pytest.mark.parametrize("name", ["chromium", "valgrind"])
+def test_a_program_that_hangs_is_ended_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(doctor, "PATIENCE_S", 2.0)
+    pids = tmp_path / "pids"
+    path = script(tmp_path, f"sleep 600 & echo $$ $! > {pids}; sleep 600")
+    finding = PROGRAMS[name](which=lambda _: path)
+    assert "does not end" in finding.detail
+    started = [int(pid) for pid in pids.read_text().split()]
+    left = [psutil.Process(pid) for pid in started if psutil.pid_exists(pid)]
+    assert not psutil.wait_procs(left, timeout=30)[1]
+
+
+@pytest.mark.parametrize(
+    "check", [doctor.import_tvm, doctor.libraries, doctor.jupyterlab, doctor.nbgrader]
+)
+def test_a_python_that_hangs_is_told(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "PATIENCE_S", 0.2)
+    assert "does not end" in check(command=SLEEPS).detail
+
+
+def test_a_folder_without_the_right_to_write_is_not_ok(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    tmp_path.chmod(0o500)
+    assert "Permission denied" in doctor.cache_folder(tmp_path / "cache").detail
+
+
+def test_the_cache_folder_is_left_as_it_was(tmp_path: Path) -> None:
+    assert doctor.cache_folder(tmp_path).status is Status.OK
+    assert not list(tmp_path.iterdir())
+
+
+def imported(source: str) -> set[str]:
+    lines = [line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))]
+    found = set()
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if isinstance(node, ast.Import):
+            found |= {each.name.partition(".")[0] for each in node.names}
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            found.add((node.module or "").partition(".")[0])
+    return found - set(sys.stdlib_module_names) - {"mlc_course"}
+
+
+def test_every_library_that_is_imported_is_tried() -> None:
+    root = Path(doctor.__file__).parents[2]
+    sources = [path.read_text() for path in (root / "mlc_course").rglob("*.py")]
+    for path in [*(root / "notebooks").glob("*.ipynb"), *(root / "solutions").glob("*/*.ipynb")]:
+        cells = json.loads(path.read_text())["cells"]
+        sources += ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    tried = {*doctor.LIBRARIES, "tvm", "tvm_ffi", "nbgrader", "jupyterlab", "jupyter_client"}
+    its_own = imported(Path(doctor.__file__).read_text())
+    optional = {"cupy", "pyopencl", "distributed"}
+    assert not set().union(*map(imported, sources)) - optional - tried - its_own
 
 
 def fainting() -> Finding:
@@ -141,7 +315,7 @@ def test_a_wrong_pair_ends_with_status_1(
 
 
 def test_a_warning_ends_with_status_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run_doctor_with(monkeypatch, partial(doctor.nbgrader, nothing)) == 0
+    assert run_doctor_with(monkeypatch, partial(doctor.nbgrader, prints("", 1))) == 0
 
 
 def test_json_holds_every_finding(

@@ -11,6 +11,16 @@ from mlc_course.tensor_program.tir import tirx
 Index = Callable[..., Any]
 
 
+def truth(condition: Any) -> Any:
+    """A condition as a number."""
+    return int(condition) if isinstance(condition, bool) else tirx.Cast("int32", condition)
+
+
+def there_and_back(value: Any) -> Any:
+    """The same number, by way of 64 bits."""
+    return value if isinstance(value, int) else tirx.Cast("int32", tirx.Cast("int64", value))
+
+
 def drawn(rng: random.Random, loops: int, depth: int) -> tuple[str, Index]:
     """An index as text and as a function of the loops, for TVM's expressions and for numbers."""
     if depth == 0 or rng.random() < 0.15:
@@ -19,8 +29,10 @@ def drawn(rng: random.Random, loops: int, depth: int) -> tuple[str, Index]:
             return str(number), lambda at, low, high, n=number: n
         which = rng.randrange(loops)
         return f"i{which}", lambda at, low, high: at[which]
-    form = rng.choice(["+", "+", "-", "*", "//", "%", "min", "max"])
+    form = rng.choice(["+", "+", "-", "*", "//", "%", "min", "max", "<", "cast"])
     a_text, a = drawn(rng, loops, depth - 1)
+    if form == "cast":
+        return f"cast({a_text})", lambda at, low, high: there_and_back(a(at, low, high))
     if form in ("*", "//", "%"):
         n = rng.randint(1, 9)
         made: dict[str, Index] = {
@@ -35,6 +47,7 @@ def drawn(rng: random.Random, loops: int, depth: int) -> tuple[str, Index]:
         "-": lambda at, low, high: a(at, low, high) - b(at, low, high),
         "min": lambda at, low, high: low(a(at, low, high), b(at, low, high)),
         "max": lambda at, low, high: high(a(at, low, high), b(at, low, high)),
+        "<": lambda at, low, high: truth(a(at, low, high) < b(at, low, high)),
     }
     return f"({a_text} {form} {b_text})", pair[form]
 

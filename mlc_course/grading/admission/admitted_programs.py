@@ -2,11 +2,13 @@
 
 A program that is admitted reads and writes its own buffers, inside their bounds, and does nothing
 else: it calls no function but mathematics, and holds no name of a file, a library or a pointer.
-How long it runs is for the sandbox to limit.
+It is small enough to be compiled in seconds, and no loop of it goes on for hours, because in a
+notebook nothing can interrupt either. How long it runs is for the sandbox to limit.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -16,13 +18,17 @@ from mlc_course.grading.admission.bounds import check_bounds
 from mlc_course.grading.admission.scalar_types import BITS, FLOATS, Types, shown
 from mlc_course.tensor_program.tir import (
     KINDS,
+    LIMITS,
     REDUCTION,
     BufferType,
+    Guard,
     IRModule,
     PrimFunc,
     PrimType,
+    Repeat,
     SBlock,
     SBlockRealize,
+    Step,
     Var,
     check_flattening,
     same_structure,
@@ -31,6 +37,7 @@ from mlc_course.tensor_program.tir import (
 )
 
 ROOM = 256 << 20  # bytes of all buffers that a program allocates
+RUNS = 10**11  # accesses to memory: the largest problem of the course takes a fifth of that
 LANES = 4096  # of one vectorized loop
 FACTS = {"global_symbol": "main", "tirx.noalias": True, "s_tir": True}  # what te makes
 SCOPES = ("global", "local")
@@ -48,7 +55,15 @@ def admit(module: IRModule, like: PrimFunc, *, room: int = ROOM) -> None:
     function = _only_function(module)
     _check_signature(function, like)
     _Program(function, like, room)
-    check_bounds(walk(function))
+    steps = walk(function)
+    if (runs := _executions(steps)) > RUNS:
+        raise UnsafeProgram(
+            "the program runs too long",
+            expected=f"at most {RUNS:,} accesses to memory",
+            got=f"some 10**{len(str(runs)) - 1}",
+            hint="a loop that repeats what is done already, or one that is far too long",
+        )
+    check_bounds(steps)
     try:
         check_flattening(function)
     except UsageError as error:
@@ -79,6 +94,20 @@ def _only_function(module: IRModule) -> PrimFunc:
             got=", ".join([*(module.attrs or {}), *(module.global_infos or {})]),
         )
     return functions["main"]
+
+
+def _executions(steps: Sequence[Step]) -> int:
+    """Number of accesses, variables and beginnings of blocks, both sides of a condition counted."""
+    total = 0
+    for step in steps:
+        match step:
+            case Repeat():
+                total += step.extent * max(1, _executions(step.body))
+            case Guard():
+                total += _executions((*step.then, *step.otherwise))
+            case _:
+                total += 1
+    return total
 
 
 def _check_signature(function: PrimFunc, like: PrimFunc) -> None:
@@ -194,12 +223,13 @@ class _Program:
 
     def sequence(self, stmts: Sequence[Any]) -> None:
         """A variable that is bound is known to the statements that follow."""
-        for i, stmt in enumerate(stmts):
-            if isinstance(stmt, tirx.Bind):
-                with self.types.defined({stmt.var: self.types.of(stmt.value)}):
-                    self.sequence(stmts[i + 1 :])
-                return
-            self.statement(stmt)
+        with contextlib.ExitStack() as scope:
+            for stmt in stmts:
+                if isinstance(stmt, tirx.Bind):
+                    new = self.types.bound(stmt.var, stmt.value)
+                    scope.enter_context(self.types.defined(new))
+                else:
+                    self.statement(stmt)
 
     def loop(self, stmt: tirx.For) -> None:
         """Constant length, at least one; no thread, no annotation."""
@@ -216,18 +246,26 @@ class _Program:
         )
         self.types.integer(stmt.min)
         self.types.integer(stmt.extent)
-        outside = self.types.copies
+        dtype = str(stmt.extent.ty.dtype)
+        room = LIMITS[dtype][1] // 2  # what counts tasks or vectors adds to the variable
+        self.require(
+            max(abs(int(stmt.min)), abs(int(stmt.min) + extent)) <= room,
+            "a loop whose variable may overflow",
+            expected=f"from -{room:,} to {room:,} in {dtype}",
+            got=[stmt.loop_var, stmt.min, stmt.extent],
+        )
+        outside = self.types.copies, self.types.lanes
         self.types.copies *= extent if kind == "unrolled" else 1
-        with self.types.defined({stmt.loop_var: str(stmt.extent.ty.dtype)}):
+        self.types.lanes *= extent if kind == "vectorized" else 1
+        with self.types.defined({stmt.loop_var: dtype}):
             self.statement(stmt.body)
-        self.types.copies = outside
+        self.types.copies, self.types.lanes = outside
 
     def block(self, stmt: Any) -> None:
         """Iterators from 0 to a constant, plain buffers, no annotation, no matched buffers."""
         types, block, around = self.types, stmt.block, self.types.block
         self.require(type(block) is SBlock, "not a block", expected="SBlock", got=type(block))
         types.boolean(stmt.predicate)
-        values = [types.of(value) for value in stmt.iter_values]
         types.block = str(block.name_hint)
         self.require(
             not len(block.annotations) and not len(block.match_buffers),
@@ -236,17 +274,17 @@ class _Program:
             got=[*block.annotations, *(each.buffer for each in block.match_buffers)],
         )
         self.require(
-            len(values) == len(block.iter_vars),
+            len(stmt.iter_values) == len(block.iter_vars),
             "block iterators",
-            expected=len(values),
+            expected=len(stmt.iter_values),
             got=len(block.iter_vars),
         )
-        variables = {}
-        for each, dtype in zip(block.iter_vars, values, strict=True):
+        variables: dict[Var, str] = {}
+        for each, value in zip(block.iter_vars, stmt.iter_values, strict=True):
             self.iterator(each)
-            variables[each.var] = dtype
+            variables |= types.bound(each.var, value)
         self.require(
-            len(variables) == len(values),
+            len(variables) == len(block.iter_vars),
             "an iterator is used twice",
             expected="each once",
             got=block.iter_vars,

@@ -7,7 +7,8 @@ that hold there, evaluated in NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -33,16 +34,21 @@ from mlc_course.tensor_program.tir import (
     tirx,
 )
 
-POINTS = 20_000_000  # iterations that one program may take to look at
-AT_ONCE = 1 << 20
+OPERATIONS = 400_000_000  # on the indices and conditions of one program, one for each iteration
+AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """An integer: its smallest and largest value, and the loops that it depends on."""
+    """An integer: its smallest and largest value, and the loops that it depends on.
+
+    ``size`` bounds the absolute value of each part of it when sums are multiplied out, because TVM
+    makes ``i * 8 - 8000`` of ``(i - 1000) * 8``.
+    """
 
     low: int
     high: int
+    size: int
     loops: frozenset[Repeat] = frozenset()
 
 
@@ -61,10 +67,10 @@ Points = dict[Repeat, NDArray[np.int64]]
 def check_bounds(steps: Sequence[Step]) -> None:
     """Every index of every access is in its buffer, every block iterator in its domain.
 
-    Arithmetic is that of integers without overflow; an index that may overflow is refused. What
-    holds inside a ``Select`` is not used: both of its sides are evaluated. Raises
-    ``UnsafeProgram``, also for an index that depends on data and for one that takes more than
-    ``POINTS`` iterations to check.
+    Arithmetic is that of integers without overflow; an index that may overflow is refused, also
+    when TVM regroups it. What holds inside a ``Select`` is not used: both of its sides are
+    evaluated. Raises ``UnsafeProgram``, also for an index that depends on data and for one that
+    takes more than ``OPERATIONS`` to check.
     """
     _Prover().steps(steps, ())
 
@@ -73,7 +79,7 @@ class _Prover:
     def __init__(self) -> None:
         self.known: dict[Var, Known | None] = {}  # None: depends on data, or may overflow
         self.values: dict[Var, Expr] = {}
-        self.points_left = POINTS
+        self.operations_left = OPERATIONS
 
     def steps(self, steps: Sequence[Step], facts: tuple[Fact, ...]) -> None:
         for step in steps:
@@ -94,8 +100,9 @@ class _Prover:
                     self.steps(step.then, (*facts, *self.facts(step.condition, True)))
                     self.steps(step.otherwise, (*facts, *self.facts(step.condition, False)))
                 case Repeat():
-                    last = step.start + step.extent - 1
-                    known = Known(step.start, last, frozenset([step]))
+                    end = step.start + step.extent
+                    size = max(abs(step.start), abs(end))
+                    known = Known(step.start, end - 1, size, frozenset([step]))
                     if step.var in self.known:
                         self.refuse_second_meaning(step.var, known)
                     self.known[step.var] = known
@@ -115,7 +122,7 @@ class _Prover:
         """The range of an integer; None when it depends on data or may overflow its type."""
         match expr:
             case tirx.IntImm():
-                return Known(int(expr.value), int(expr.value))
+                return Known(int(expr.value), int(expr.value), abs(int(expr.value)))
             case tirx.Var():
                 return self.known.get(expr)
             case tirx.Let():
@@ -129,9 +136,10 @@ class _Prover:
         if len(known) < len(parts) or meaning is None or limits is None:
             return None
         low, high = meaning.ends(*((part.low, part.high) for part in known))
-        if low < limits[0] or high > limits[1]:
+        size = _size(expr, [part.size for part in known])
+        if low < limits[0] or high > limits[1] or size > limits[1]:
             return None
-        return Known(low, high, frozenset().union(*(part.loops for part in known)))
+        return Known(low, high, size, frozenset().union(*(part.loops for part in known)))
 
     def define(self, var: Var, value: Expr) -> None:
         """One variable has one meaning in the whole program, or none that is used here."""
@@ -187,21 +195,25 @@ class _Prover:
         """An iteration of the loops in which the facts hold and the index is outside, or ""."""
         order = sorted(loops, key=lambda loop: str(loop.var.name))
         shape = [loop.extent for loop in order]
-        self.points_left -= prod(shape)
-        if self.points_left < 0:
-            raise UnsafeProgram(
-                f"{where}: too many iterations to check",
-                expected=f"at most {POINTS:,} in all",
-                got=" x ".join(f"{loop.var.name} ({loop.extent})" for loop in order),
-                hint="a simpler index, or a condition on the same loops as the index",
-            )
+
+        def spend(points: int) -> None:
+            self.operations_left -= points
+            if self.operations_left < 0:
+                raise UnsafeProgram(
+                    f"{where}: too many iterations to check",
+                    expected=f"at most {OPERATIONS:,} operations on all indices",
+                    got=" x ".join(f"{loop.var.name} ({loop.extent})" for loop in order),
+                    hint="a simpler index, or a condition on the same loops as the index",
+                )
+
+        spend(prod(shape))
         for first in range(0, prod(shape), AT_ONCE):
             flat = np.arange(first, min(first + AT_ONCE, prod(shape)))
             at = np.unravel_index(flat, shape) if shape else ()
             points = {
                 loop: i.astype(np.int64) + loop.start for loop, i in zip(order, at, strict=True)
             }
-            evaluate = _Evaluator(points, self.known, self.values)
+            evaluate = _Evaluator(points, self.values, functools.partial(spend, len(flat)))
             value = evaluate(index)
             bad = (value < 0) | (value >= extent)
             for fact in facts:
@@ -215,14 +227,28 @@ class _Prover:
         return ""
 
 
-class _Evaluator:
-    """Integer expressions over many iterations at once; their ranges are known to fit."""
+def _size(expr: Expr, sizes: list[int]) -> int:
+    """A bound on every part of an expression when sums are multiplied out, from its operands'."""
+    match expr:
+        case tirx.Add() | tirx.Sub():
+            return sum(sizes)
+        case tirx.Mul():
+            return prod(sizes)
+    return 1 if str(expr.ty.dtype) == "bool" else max(sizes)
 
-    def __init__(self, points: Points, known: dict[Var, Known | None], values: dict[Var, Expr]):
-        self.known, self.values = known, values
+
+class _Evaluator:
+    """Integer expressions over many iterations at once; their ranges are known to fit.
+
+    ``spend`` is called before each operation.
+    """
+
+    def __init__(self, points: Points, values: dict[Var, Expr], spend: Callable[[], None]) -> None:
+        self.values, self.spend = values, spend
         self.seen: dict[Var, Any] = {loop.var: points[loop] for loop in points}
 
     def __call__(self, expr: Expr) -> Any:
+        self.spend()
         match expr:
             case tirx.IntImm():
                 return np.int64(int(expr.value))

@@ -23,11 +23,24 @@ from mlc_course.tensor_program.tir import (
     PrimType,
     TensorLoad,
     Var,
+    name_of,
     operands,
     tirx,
 )
 
-NODES = 100_000  # expressions and statements; one under an unrolled loop counts once per copy
+# What compiles in some ten seconds, measured with TVM 0.27. TVM copies what is in an unrolled loop,
+# and the value of a variable to each of its places.
+NODES = 30_000  # expressions and statements
+INTEGER_NODES = 1_000  # of one integer: TVM's simplifier takes the square of that
+QUOTIENTS = 8  # of integers, inside each other: each of them doubles the simplifier's work
+# Nodes that LLVM makes of one: it unrolls and vectorizes loops, takes accesses of vectors apart,
+# calls a function for each lane, and takes the square of their number to do so.
+LOOP = 100
+ACCESS, CALL, OTHER = 1 / 32, 1 / 16, 1 / 4096  # times the square of the lanes
+CALLED = set(FUNCTIONS) - {  # the others are instructions
+    *("tirx.floor", "tirx.trunc", "tirx.round", "tirx.nearbyint", "tirx.fabs", "tirx.sqrt"),
+    *("tirx.copysign", "tirx.fma"),
+}
 DEPTH = 100  # of nesting
 LONGEST_TEXT = 300
 
@@ -62,16 +75,23 @@ def _is_small(expr: Expr) -> bool:
     return False
 
 
+def _divides_integers(expr: Expr) -> bool:
+    return type(expr) in DIVISIONS and str(getattr(expr.ty, "dtype", "")) in INTEGERS
+
+
 class Types:
     """The types of the variables and buffers in scope, and what was counted so far."""
 
     def __init__(self) -> None:
         self.variables: dict[Var, str] = {}
         self.buffers: dict[Var, tuple[str, int]] = {}  # type and number of axes
+        self.sizes: dict[Var, int] = {}  # nodes of a variable's value
+        self.nested: dict[Var, int] = {}  # quotients inside each other in a variable's value
         self.block = "root"
         self.seen: set[str] = set()
-        self.copies = 1
-        self.nodes = self.depth = 0
+        self.copies = self.lanes = 1
+        self.nodes = self.size = self.depth = 0
+        self.quotients = self.most_quotients = 0  # around the place under view; inside each other
 
     def refuse(self, what: str, *, expected: object, got: object, hint: str | None = None) -> None:
         """Raises ``UnsafeProgram``, naming the block."""
@@ -85,13 +105,38 @@ class Types:
 
     @contextlib.contextmanager
     def inside(self, node: object) -> Iterator[None]:
-        """Count a node, and keep programs from being too large or too deep."""
-        self.nodes += self.copies
+        """Count a node, and keep programs from being too large or too deep for TVM and LLVM."""
+        self.count(1, self._made_by_llvm(node))
         self.depth += 1
-        self.require(self.nodes <= NODES, "the program is too large", expected=NODES, got="more")
         self.require(self.depth <= DEPTH, "nested too deeply", expected=DEPTH, got="more")
         yield
         self.depth -= 1
+
+    def count(self, size: int, more: int = 0) -> None:
+        """Count nodes, once per copy in unrolled loops; raises ``UnsafeProgram`` for too many."""
+        self.size += size
+        self.nodes += (size + more) * self.copies
+        if self.nodes > NODES:
+            self.refuse(
+                "the program is too large to be compiled",
+                expected=f"at most {NODES:,} expressions and statements",
+                got="more, with unrolled and vectorized loops written out, and variables replaced "
+                "by their values",
+                hint="unroll and vectorize only short loops",
+            )
+
+    def _made_by_llvm(self, node: object) -> int:
+        """Nodes to count besides the node itself."""
+        match node:
+            case tirx.For():
+                return LOOP
+            case TensorLoad() | tirx.BufferStore():
+                share = ACCESS
+            case Call() if name_of(node) in CALLED:
+                share = CALL
+            case _:
+                share = OTHER
+        return int(self.lanes**2 * share)
 
     @contextlib.contextmanager
     def defined(self, variables: Mapping[Var, str]) -> Iterator[None]:
@@ -109,6 +154,23 @@ class Types:
         for var in variables:
             del self.variables[var]
 
+    def bound(self, var: Var, value: Expr) -> dict[Var, str]:
+        """A variable with the type of its value, whose size it has wherever it is used."""
+        size, around, most = self.size, self.quotients, self.most_quotients
+        self.quotients = self.most_quotients = 0
+        dtype = self.of(value)
+        self.sizes[var], self.nested[var] = self.size - size, self.most_quotients
+        self.quotients, self.most_quotients = around, max(most, self.most_quotients)
+        return {var: dtype}
+
+    def nest(self, quotients: int) -> None:
+        """So many quotients are inside of those around; raises ``UnsafeProgram`` for too many."""
+        found = self.quotients + quotients
+        self.most_quotients = max(self.most_quotients, found)
+        self.require(
+            found <= QUOTIENTS, "quotients inside quotients", expected=QUOTIENTS, got=found
+        )
+
     def claims(self, expr: Expr, dtype: str) -> str:
         """The type, if the node claims the same one."""
         claimed = str(expr.ty.dtype) if isinstance(expr.ty, PrimType) else str(expr.ty)
@@ -120,8 +182,20 @@ class Types:
 
     def of(self, expr: Expr) -> str:
         """The type of a scalar expression; raises ``UnsafeProgram`` for one not on the list."""
+        before, around = self.size, self.quotients
+        if _divides_integers(expr):
+            self.quotients += 1
+            self.nest(0)
         with self.inside(expr):
-            return self.claims(expr, self._of(expr))
+            dtype = self.claims(expr, self._of(expr))
+        self.quotients = around
+        if dtype in INTEGERS and self.size - before > INTEGER_NODES:
+            self.refuse(
+                "an integer is too large an expression",
+                expected=f"at most {INTEGER_NODES:,} nodes",
+                got=f"{self.size - before:,}, with variables replaced by their values",
+            )
+        return dtype
 
     def _of(self, expr: Expr) -> str:
         if type(expr) in OPERANDS:
@@ -136,11 +210,13 @@ class Types:
                     expected="a loop's, a block's or a let's variable in scope",
                     got=expr,
                 )
+                self.count(self.sizes.get(expr, 1) - 1)
+                self.nest(self.nested.get(expr, 0))
                 return self.variables[expr]
             case TensorLoad():
                 return self.element(expr.source, expr.indices)
             case tirx.Let():
-                with self.defined({expr.var: self.of(expr.value)}):
+                with self.defined(self.bound(expr.var, expr.value)):
                     return self.of(expr.body)
             case Call():
                 return self._call(expr)
@@ -194,6 +270,13 @@ class Types:
             self.require(types.pop(0) == "bool", "a condition", expected="bool", got=expr)
         self.require(len(set(types)) == 1, "operands differ in type", expected=types[0], got=expr)
         dtype = types[0]
+        if dtype.startswith("uint") and kind not in (*SHIFTS, *BITWISE, tirx.Select):
+            self.refuse(
+                "arithmetic of unsigned integers, with which TVM may end the process",
+                expected="int32 | int64",
+                got=expr,
+                hint="cast to int32 before",
+            )
         if kind in LOGIC:
             self.require(dtype == "bool", "a condition", expected="bool", got=expr)
         if kind in SHIFTS or kind in BITWISE:

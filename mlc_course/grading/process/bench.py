@@ -8,11 +8,12 @@ as TensorIR, and only if ``admit`` finds nothing in it but loops and arithmetic 
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mlc_course.errors import UnmetCheck
+from mlc_course.errors import UnmetCheck, UnsafeProgram
 from mlc_course.grading.admission import admit
 from mlc_course.grading.process import values
 from mlc_course.tensor_program.ladders import Rung, ladder, scheduled, select
@@ -23,6 +24,7 @@ from mlc_course.tensor_program.tir import IRModule, compile_program, load_progra
 
 NAIVE = "naive"
 YOURS, BASELINE = "yours", "baseline"
+LEVELS = 1_000  # TVM reads by recursion, and some 3,000 nodes inside each other end Python
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,21 @@ class Inspection(Protocol):
     def inspect(self, subject: Any) -> str: ...
 
 
+def _levels(text: str) -> int:
+    """Bound how many nodes of a program are inside each other, without TVM's help.
+
+    In TVM's text a node comes after those that it refers to, by their numbers; another number in
+    it, such as an alignment, is taken for one too.
+    """
+    levels: list[int] = []
+    for node in json.loads(text)["nodes"]:
+        data = node.get("data")
+        parts = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+        inner = (levels[n] for n in parts if type(n) is int and 0 <= n < len(levels))
+        levels.append(1 + max(inner, default=0))
+    return max(levels)
+
+
 class Bench:
     """Holds one answer at a time."""
 
@@ -59,9 +76,17 @@ class Bench:
         """Read and admit a program; raises ``UnsafeProgram`` or ``UnmetCheck``."""
         self.subject, self.compiled, self.buffers = None, {}, []
         try:
-            module = load_program(text)
+            deepest = _levels(text)
+            module = load_program(text) if deepest <= LEVELS else None
         except Exception as error:
             raise UnmetCheck("a program that cannot be read", got=str(error)[:200]) from None
+        if module is None:
+            raise UnsafeProgram(
+                "the program is nested too deeply",
+                expected=f"at most {LEVELS:,} nodes inside each other",
+                got=f"{deepest:,}",
+                hint="write a long sum as a loop, or keep parts of it in a buffer",
+            )
         admit(module, problem.program())
         self.subject = Program(module, problem)
 

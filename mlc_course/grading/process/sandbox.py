@@ -27,9 +27,12 @@ import psutil
 import mlc_course
 from mlc_course.errors import MachineError
 from mlc_course.grading.process.child import READY
+from mlc_course.parallel import run_program
 
+NOBODY = "65534"  # the user that a child is, inside
 BUBBLEWRAP, RLIMITS = "bubblewrap", "rlimits"
 POLL_S = 0.1
+TRIAL_SECONDS = 10.0  # for bubblewrap to run a small program
 START_SECONDS = 60.0  # for the imports of a child, which are not the student's
 
 
@@ -54,23 +57,26 @@ class Ended(Exception):
 
 @functools.cache
 def has_bubblewrap() -> bool:
-    """Tell whether ``bwrap`` is here and may make namespaces."""
+    """Tell whether ``bwrap`` is here and locks a program in as a child of the grader's is."""
     program = shutil.which("bwrap")
-    if program is None:
-        return False
-    return _works(program, "--unshare-all")
+    return program is not None and not wall_fault(program)
+
+
+def wall_fault(program: str) -> str:
+    """Run ``id`` in bubblewrap as the grader runs a child: what went wrong, or an empty text."""
+    with tempfile.TemporaryDirectory(prefix="mlc-grade-") as folder:
+        command = [*_walls(program, Limits(), Path(folder)), "id", "-u"]
+        said = run_program(command, TRIAL_SECONDS)
+    return "" if said.out.strip() == NOBODY else str(said)
 
 
 @functools.cache
-def _without_namespaces() -> tuple[str, ...]:
+def _without_namespaces(program: str) -> tuple[str, ...]:
     """Inside, nobody becomes root of a namespace of their own; bubblewrap knows it since 0.8."""
     options = ("--unshare-user", "--disable-userns")
-    return options if _works(shutil.which("bwrap") or "bwrap", "--unshare-all", *options) else ()
-
-
-def _works(program: str, *options: str) -> bool:
-    probe = [program, *options, "--ro-bind", "/", "/", "--proc", "/proc", "true"]
-    return subprocess.run(probe, capture_output=True).returncode == 0
+    around = ("--unshare-all", *options, "--ro-bind", "/", "/", "--proc", "/proc")
+    said = run_program([program, *around, "true"], TRIAL_SECONDS)
+    return options if said.status == 0 else ()
 
 
 def chosen(name: str | None = None) -> str:
@@ -256,6 +262,11 @@ def _command(module: str, limits: Limits, sandbox: str, descriptor: int, folder:
     python = [sys.executable, "-I", "-m", module, str(descriptor), *map(str, numbers)]
     if sandbox == RLIMITS:
         return python
+    return [*_walls(shutil.which("bwrap") or "bwrap", limits, folder), *python]
+
+
+def _walls(program: str, limits: Limits, folder: Path) -> list[str]:
+    """The command line of bubblewrap, up to the program that is to be locked in."""
     bound = [
         argument
         for path in _needed()
@@ -267,17 +278,15 @@ def _command(module: str, limits: Limits, sandbox: str, descriptor: int, folder:
         if Path("/", name).is_symlink()
         for argument in ("--symlink", os.readlink(f"/{name}"), f"/{name}")
     ]
-    program = shutil.which("bwrap") or "bwrap"
     return [
         program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-        "--uid", "65534", "--gid", "65534", "--hostname", "exam",
-        *_without_namespaces(), "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
+        "--uid", NOBODY, "--gid", "65534", "--hostname", "exam",
+        *_without_namespaces(program), "--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev",
         "--size", str(limits.file_bytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
         "--size", str(limits.folder_bytes), "--tmpfs", "/tmp",
         *links, *bound,
         "--perms", "0700", "--size", str(limits.folder_bytes), "--tmpfs", str(folder),
         "--remount-ro", "/", "--chdir", str(folder),
-        *python,
     ]  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def check_flattening(program: TensorProgram) -> None:
     function = main_function(program).with_attr("global_symbol", "main")
     try:
         lowered = before_and_after_flattening(IRModule({"main": function}))
-    except (RuntimeError, ValueError) as error:
+    except Exception as error:  # only TVM runs here
         raise not_compiled(error) from None
     before, after = (_Lowered(main_function(each).body) for each in lowered)
     over = IntegerFormulas(before.values)
@@ -66,7 +66,12 @@ def check_flattening(program: TensorProgram) -> None:
 def not_compiled(error: Exception) -> UsageError:
     """The error that tells of one that TVM has raised in one of its passes, in its last words."""
     last = str(error).strip().splitlines()[-1]
-    return UsageError("TVM 0.27 does not compile this program", got=last[:LONGEST_TEXT])
+    return UsageError(
+        "TVM 0.27 does not compile this program",
+        expected="loops and operations that it knows",
+        got=last[:LONGEST_TEXT],
+        hint="a vectorized loop may not be around another one, nor around a parallel one",
+    )
 
 
 class _Lowered:

@@ -84,6 +84,9 @@ class IntegerFormulas:
                 return self.integer(self.values[expr], known, over)
             case tirx.Let():
                 return self.integer(expr.body, known, over)
+            case tirx.Cast() if str(expr.value.ty.dtype) == "bool":
+                numbers = [tirx.const(number, "int32") for number in (1, 0)]
+                return self.choice(expr.value, numbers, known, over)
             case tirx.Cast() if str(expr.value.ty.dtype) in LIMITS:
                 found = self.integer(expr.value, known, over)
                 self._check_fits(expr, found, over)

@@ -73,7 +73,7 @@ MEANINGS: dict[Any, Meaning] = {
     tirx.Select: _choose,
     "prim.if_then_else": _choose,
     "prim.likely": _same,
-    tirx.Cast: _same,
+    tirx.Cast: Meaning(lambda a: a, lambda a: np.multiply(a, 1)),  # NumPy adds truths as truths
 }
 LIMITS: dict[str, Ends] = {
     "bool": (0, 1),

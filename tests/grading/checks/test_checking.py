@@ -107,6 +107,41 @@ def test_a_wrong_answer_is_told_why(subject: Any, checks: list[Any], words: str)
     assert words in diagnosis(subject, *checks)
 
 
+@T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
+def wide(A: T.Buffer((64, 64)), B: T.Buffer((64, 64))):  # type: ignore[no-untyped-def]
+    for i in T.vectorized(4096):
+        B[i // 64, i % 64] = T.pow(A[i // 64, i % 64], T.float32(1.5))
+
+
+@T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
+def endless(A: T.Buffer((64, 64)), B: T.Buffer((64, 64))):  # type: ignore[no-untyped-def]
+    for _, i, j in T.grid(10**9, 64, 64):
+        B[i, j] = A[i, j]
+
+
+@T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
+def vectors_in_vectors(A: T.Buffer((64, 64)), B: T.Buffer((64, 64))):  # type: ignore[no-untyped-def]
+    for i in T.vectorized(8):
+        for j in T.vectorized(8):
+            B[i, j] = A[i, j]
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        (wide, "the program is too large to be compiled"),
+        (endless, "the program runs too long"),
+        (vectors_in_vectors, "does not compile this program"),
+    ],
+)
+def test_what_would_hang_a_kernel_is_refused_in_words(program: PrimFunc, words: str) -> None:
+    copy = problem("copy", inputs={"A": (64, 64)}, result=("B", (64, 64)), exact=lambda a: a)
+    text = diagnosis(written(program, copy), computes(), lanes(4))
+    assert words in text
+    assert "InternalError" not in text
+    assert "hint" in text
+
+
 def test_kinds_of_axes_count_in_any_order_and_after_the_init_is_hoisted() -> None:
     def hoisted(sch: Any) -> None:
         along_rows(sch)

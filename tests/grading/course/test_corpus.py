@@ -30,6 +30,7 @@ TESTS = Path(__file__).parents[2]
 sys.path.insert(0, str(TESTS))
 corpus: ModuleType = importlib.import_module("corpus.build")
 CHEATS, HONEST = corpus.CHEATS, corpus.HONEST
+handing_in: ModuleType = importlib.import_module("corpus.handing_in")
 
 pytestmark = pytest.mark.slow
 
@@ -193,6 +194,26 @@ def test_a_right_schedule_wins_its_race(graded: Corpus, name: str) -> None:
 def test_the_search_for_the_solution_is_a_real_one(graded: Corpus) -> None:
     """Where there are no walls it finds what it looks for: the walls are what stops it."""
     assert graded("solution_by_its_name", RLIMITS).marks.points == 10
+
+
+def test_a_program_that_takes_too_long_costs_only_its_own_points(tmp_path: Path) -> None:
+    """It is compiled and run in one request, so that the limit covers both."""
+    body = """\
+@T.prim_func(s_tir=True)
+def add_rows(A: T.Buffer((24, 40)), b: T.Buffer((40,)), C: T.Buffer((24, 40))):
+    for r in range(2 * 10**7):
+        for k in T.unroll(1500):
+            C[0, k % 8] = T.pow(C[0, k % 8], A[0, k % 8])
+"""
+    answers = {**handing_in.right(), "add_rows": body}
+    handing_in.hand_in(tmp_path / "student", corpus.released(), **answers)
+    exam = read_exam(corpus.SOLUTION)
+    (submission,) = find(tmp_path, [exam])
+    limits = replace(LIMITS, request_seconds=8)
+    marks = grade(exam, submission, seed=1, limits=limits, sandbox=RLIMITS)
+    (lost,) = [test for test in marks.tests if test.points < test.out_of]
+    assert lost.grade_id == "add-rows-test"
+    assert "over the time limit of 8 s" in str(lost.findings[0])
 
 
 def test_every_submission_is_found_in_one_folder(tmp_path: Path) -> None:
