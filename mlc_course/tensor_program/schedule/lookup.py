@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
+from math import prod
 from typing import Any
 
 from mlc_course.errors import AxisError, BlockError, SizeError
@@ -71,6 +72,13 @@ def length(sch: Schedule, of_block: str, name: str) -> int:
             hint="choose factors that divide the sizes, or pad the block first",
         )
     return int(extent)
+
+
+def copies(sch: Schedule, of_block: str) -> int:
+    """The number of times that the unrolled loops around a block write it out."""
+    around = [sch.get(rv) for rv in sch.get_loops(block(sch, of_block))]
+    unrolled = [each for each in around if each.kind == tirx.ForKind.UNROLLED]
+    return prod(length(sch, of_block, str(each.loop_var.name)) for each in unrolled)
 
 
 def _hint(name: str, known: Sequence[str]) -> str:

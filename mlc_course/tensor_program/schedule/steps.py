@@ -12,6 +12,8 @@ from mlc_course.tensor_program.schedule import lookup
 from mlc_course.tensor_program.schedule.atomic import step
 from mlc_course.tensor_program.tir import Schedule
 
+MOST_COPIES = 4096  # of a body in unrolled loops; LLVM takes seconds for as many
+
 # --- the order and shape of loops -------------------------------------------------------------
 
 
@@ -246,10 +248,18 @@ def unroll(sch: Schedule, block: str, loop: str) -> None:
 
     before  for i in range(4): C[i] += A[i] * b
     after   C[0] += A[0] * b;  C[1] += A[1] * b;  C[2] += A[2] * b;  C[3] += A[3] * b
-    needs   constant length, best below 16
+    needs   constant length, best below 16; at most 4,096 copies of the body in all
     why     constant indices let the compiler keep an array in registers
     tvm     Schedule.unroll
     """
+    copies = lookup.length(sch, block, loop) * lookup.copies(sch, block)
+    if copies > MOST_COPIES:
+        raise SizeError(
+            f"unroll({block}, {loop}): too many copies of the body for a compiler",
+            expected=f"at most {MOST_COPIES:,}",
+            got=f"{copies:,}",
+            hint="split the loop, and unroll the inner one",
+        )
     sch.unroll(lookup.loop(sch, block, loop))
 
 

@@ -711,6 +711,13 @@ def test_what_does_not_fit_is_told(
         step()
 
 
+def test_unroll_refuses_what_no_compiler_ends() -> None:
+    sch = Schedule(KINDS["matmul"].program(128, 128, 128))
+    steps.unroll(sch, "C", "i")
+    with pytest.raises(SizeError, match=r"(?s)too many copies.*16,384"):
+        steps.unroll(sch, "C", "j")
+
+
 def test_a_function_that_is_not_called_main_is_told() -> None:
     other = IRModule({"f": copied.with_attr("global_symbol", "f")})
     with pytest.raises(UsageError, match="no TensorIR function main"):
