@@ -58,7 +58,7 @@ def without_programs(taken: record.Record) -> record.Record:
 
 def main() -> int:
     parser = command_line(__doc__, "records for lessons")
-    parser.add_argument("--budget", type=float, default=6.0, help="seconds of measuring a rung")
+    parser.add_argument("--budget", type=float, default=8.0, help="seconds of measuring a rung")
     arguments = parser.parse_args()
     taken = {which.title: run(which, arguments.budget) for which in CLIMBS}
     targets = [

@@ -185,6 +185,8 @@ def main() -> int:
             name: {
                 "ratio_to_numpy": ratio[name],
                 "ratio_iqr": each["rungs"][0]["ratio_iqr"],
+                "ratio_interval": each["rungs"][0]["ratio_interval"],
+                "warning": each["rungs"][0]["warning"],
                 "best_s": each["search"]["seconds"],
                 "search_seconds": each["search_seconds"],
                 "readings": each["search"]["readings"],

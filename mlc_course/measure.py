@@ -1,17 +1,23 @@
 """Timing of candidates and their baseline, which take turns in one process.
 
 A neighbour on the same machine can double every time from one minute to the next, so times taken a
-minute apart cannot be compared. Here each round calls the baseline and then every
-candidate, and the figure that counts is the *paired ratio*: baseline time / candidate time within
-the same round, as a median with its interquartile range.
+minute apart cannot be compared. Here each round calls the baseline and every candidate, and the
+figure that counts is the *paired ratio*: baseline time / candidate time within the same round, as a
+median with its 95 % confidence interval.
+
+The interval holds for disturbances that come and go. A neighbour on the same core may stay: it
+adds the same wait to every call, and so draws each ratio to 1. So on one thread the CPU time of
+each call is read as well. Where the two differ, CPU time is what counts, and a warning says so.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from threadpoolctl import threadpool_limits
@@ -23,6 +29,15 @@ Clock = Callable[[], float]
 Call = Callable[[], object]
 
 NOISY_SPREAD = 0.10  # interquartile range / median above which a reading says little
+RUNNING = 0.95, 1.05  # CPU time / time of a call on one thread, if it is alone on its core
+FEWEST = 6  # rounds: the range of 5 values holds their median in 94 cases of 100, that of 6 in 97
+# Rounds after which it is asked whether the ratio is known: each look is a chance to stop by luck.
+LOOKS = frozenset(int(FEWEST * 1.25**look) for look in range(40))
+READ_S = 0.002  # of one reading, at least: as many calls as that takes, so that the clock is exact
+# What a call finds in the caches depends on who was called before it: after a sweep over 64 MiB, an
+# addition of 24 KiB took 8 times as long (2-core Zen 4, 2026-11-21). So a reading of a call that is
+# shorter than this follows an untimed one of the same call; a longer one fills the caches itself.
+LONG_S = 0.02
 # After a parallel call, the worker threads of OpenBLAS and TVM spin for a while and take cores from
 # whoever comes next: a 2-thread kernel right after NumPy's took 100 ms instead of 54 (2-core Zen 4,
 # 2026-11-21). So on several threads each reading waits, then calls once untimed to wake its own
@@ -32,10 +47,14 @@ SETTLE_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Timing:
-    """Readings of one contestant, in seconds, in the order in which they were taken."""
+    """Readings of one contestant, in seconds a call, in the order in which they were taken.
+
+    ``running`` is its CPU time / its time; 1 where that was not read.
+    """
 
     name: str
     seconds: tuple[float, ...]
+    running: float = 1.0
 
     @property
     def median_s(self) -> float:
@@ -59,7 +78,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Readings of one candidate and of the baseline, taken in turn."""
+    """Readings of one candidate and of the baseline, taken in turn.
+
+    ``f"{found:.2f}"`` is its ratio and, where there is a warning, its mark: ``1.25 (noisy)``.
+    """
 
     timing: Timing
     baseline: Timing
@@ -76,27 +98,84 @@ class Comparison:
 
     @property
     def ratio_iqr(self) -> tuple[float, float]:
+        """First and third quartile of the ratios: how far they spread, however many there are."""
         return quartiles(self.ratios)
 
     @property
-    def ratio_error(self) -> float:
-        """Standard error of the median ratio, relative to it (1.25 sigma / sqrt(n))."""
-        if len(self.ratios) < 2:
-            return float("inf")
-        low, high = self.ratio_iqr
-        sigma = (high - low) / 1.349  # of a normal distribution with these quartiles
-        return float(1.25 * sigma / len(self.ratios) ** 0.5 / self.ratio)
+    def interval(self) -> tuple[float, float]:
+        """95 % confidence interval of the ratio; the range of fewer than ``FEWEST`` rounds."""
+        return median_interval(self.ratios)
 
     @property
     def warning(self) -> str | None:
-        """The reason why this ratio may mislead, or None."""
+        """The reason why this ratio may mislead, or None; what is before the colon is its mark."""
+        ours, base = self.timing, self.baseline
+        least, most = RUNNING
+        shares = f"{ours.name} ran for {ours.running:.0%} of its time, {base.name} for "
+        shares += f"{base.running:.0%}"
+        if min(ours.running, base.running) < least:
+            return (
+                f"CPU time: {shares}, because a neighbour had the core or because it waits; "
+                "so CPU times are told"
+            )
+        if max(ours.running, base.running) > most:
+            return f"several threads: {shares}, where one thread was asked for"
         low, high = self.ratio_iqr
-        if (high - low) / self.ratio <= NOISY_SPREAD:
-            return None
-        return (
-            f"too noisy to tell: half of the {len(self.ratios)} ratios of {self.timing.name} to "
-            f"{self.baseline.name} lie outside {low:.2f} to {high:.2f}"
-        )
+        if (high - low) / self.ratio > NOISY_SPREAD:
+            return (
+                f"noisy: half of the {len(self.ratios)} ratios of {ours.name} to {base.name} "
+                f"lie outside {low:.2f} to {high:.2f}"
+            )
+        if len(self.ratios) < FEWEST:
+            return (
+                f"few rounds: {len(self.ratios)} of {ours.name} and {base.name}, and a 95 % "
+                f"interval needs {FEWEST}"
+            )
+        return None
+
+    @property
+    def mark(self) -> str:
+        """The warning in a word or two, to be put behind a figure; empty where there is none."""
+        return mark(self.warning)
+
+    def __format__(self, specification: str) -> str:
+        return f"{self.ratio:{specification}}{self.mark}" if specification else str(self)
+
+
+def mark(warning: str | None) -> str:
+    """A warning in a word or two, such as `` (noisy)``, to be put behind a figure."""
+    return f" ({warning.partition(':')[0]})" if warning else ""
+
+
+def warning_lines(warnings: Iterable[str | None]) -> list[str]:
+    """The first warning of each mark, to be put below a table whose rows have the marks."""
+    first: dict[str, str] = {}
+    for each in filter(None, warnings):
+        first.setdefault(mark(each), f"warning: {each}")
+    return list(first.values())
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Two of the values, between which the median that they are drawn from lies with 95 %.
+
+    Nothing is assumed of their distribution, only that one value says nothing of the next: as many
+    values are cut off on each side as a fair coin would leave there. Of fewer than ``FEWEST``
+    values it is their range, which holds less often.
+    """
+    cut = _cut(len(values))
+    return sorted(values)[cut], sorted(values, reverse=True)[cut]
+
+
+@functools.cache
+def _cut(count: int) -> int:
+    """The most values that may be cut off on each side, with 2.5 % for the median beyond them."""
+    term = below = 1  # of 2 ** count ways to throw the coins, those with so few heads
+    cut = 0
+    while 40 * below <= 2**count:
+        cut += 1
+        term = term * (count - cut + 1) // cut
+        below += term
+    return max(cut - 1, 0)
 
 
 def quartiles(values: tuple[float, ...]) -> tuple[float, float]:
@@ -151,18 +230,22 @@ def compare(
     *,
     threads: int = 1,
     budget_s: float = 3.0,
-    rounds: tuple[int, int] = (3, 30),
-    tight: float = 0.005,
+    rounds: tuple[int, int] = (FEWEST, 30),
+    tight: float = 0.01,
     warm_up: bool = True,
     clock: Clock = time.perf_counter,
+    cpu_clock: Clock | None = time.process_time,
     sleep: Callable[[float], object] = time.sleep,
     on_round: Callable[[int], object] | None = None,
 ) -> dict[str, Comparison]:
-    """Time ``candidates`` against ``baseline``, interleaved call by call.
+    """Time ``candidates`` against ``baseline``, in turns whose order changes from round to round.
 
-    Rounds go on until every ratio is known to ``tight`` (relative standard error), or ``budget_s``
-    seconds of clock are used, within ``rounds`` = (fewest, most). Ctrl-C ends the measurement early
-    and keeps the whole rounds that there are, unless there are none.
+    Rounds go on until every ratio's interval is within ``tight`` of it (0.01: 1 % on each side), or
+    ``budget_s`` seconds of clock are used, within ``rounds`` = (fewest, most). Short calls are read
+    many at a time, each reading after an untimed call of its own. On one thread ``cpu_clock`` is
+    read beside ``clock``, unless it is None: where a contestant was not running all the time, the
+    seconds are those of the CPU, with a warning. Ctrl-C ends the measurement early and keeps the
+    whole rounds that there are, unless there are none.
 
     Raises ``UsageError`` on an empty set of candidates or impossible rounds.
     """
@@ -172,66 +255,128 @@ def compare(
             expected="one candidate or more, and rounds (fewest, most) with 1 <= fewest <= most",
             got=f"{len(candidates)} candidates, rounds {rounds}",
         )
-    base_name, base_call = baseline
-    taken: list[tuple[float, ...]] = []
-    settle = SETTLE_SECONDS if threads > 1 else 0.0
+    clocks = (clock, cpu_clock) if cpu_clock and threads == 1 else (clock,)
+    settle = functools.partial(sleep, SETTLE_SECONDS) if threads > 1 else None
+    pairs = (baseline, *candidates.items())
+    contestants = [_Contestant(call, clocks, settle) for _, call in pairs]
+    names = [name for name, _ in pairs]
+    orders = _orders(len(pairs))
+    rows: list[list[Reading]] = []
     with limited_threads(threads):
-        calls = (base_call, *candidates.values())
         if warm_up:
-            for call in calls:
-                call()
+            for each in contestants:
+                each.call()
         start = clock()
         try:
-            while not _done(taken, candidates, rounds, tight, clock() - start >= budget_s):
-                taken.append(tuple(_time(call, clock, sleep, settle) for call in calls))
+            while len(rows) < rounds[1]:
+                taken = {place: contestants[place].take() for place in next(orders)}
+                rows.append([taken[place] for place in range(len(pairs))])
                 if on_round is not None:
-                    on_round(len(taken))
+                    on_round(len(rows))
+                if len(rows) >= rounds[0] and (
+                    clock() - start >= budget_s
+                    or (len(rows) in LOOKS and _known(_compared(names, rows), tight))
+                ):
+                    break
         except KeyboardInterrupt:
-            if not taken:
+            if not rows:
                 raise
-    base_seconds, *seconds = zip(*taken, strict=True)
-    base = Timing(base_name, base_seconds)
-    return {
-        name: Comparison(Timing(name, own), base)
-        for name, own in zip(candidates, seconds, strict=True)
-    }
+    return _compared(names, rows)
+
+
+Reading = tuple[float, ...]  # seconds of a call by each clock
+
+
+class _Contestant:
+    """Takes readings of one call, each of as many calls as ``READ_S`` needs."""
+
+    def __init__(
+        self, call: Call, clocks: Sequence[Clock], settle: Callable[[], object] | None
+    ) -> None:
+        self.call = call
+        self._clocks, self._settle = clocks, settle
+        self._short, self._calls = False, 1
+
+    def take(self) -> Reading:
+        """Take one reading; one that turns out too short is taken again, of twice the calls."""
+        total = self._read()
+        while total[0] < (READ_S if self._short else LONG_S):
+            self._calls *= 2 if self._short else 1
+            self._short = True
+            total = self._read()
+        return tuple(seconds / self._calls for seconds in total)
+
+    def _read(self) -> Reading:
+        """Seconds of all the calls of a reading by each clock, after an untimed call if short."""
+        if self._settle is not None:
+            self._settle()
+        if self._settle is not None or self._short:
+            self.call()
+        return _timed(self.call, self._calls, self._clocks)
+
+
+def _timed(call: Call, calls: int, clocks: Sequence[Clock]) -> Reading:
+    """Seconds of all these calls together by each clock."""
+    starts = [clock() for clock in clocks]
+    for _ in range(calls):
+        call()
+    return tuple(clock() - start for clock, start in zip(clocks, starts, strict=True))
+
+
+def _orders(count: int) -> Iterator[list[int]]:
+    """Orders of the contestants, in which each follows every other one equally often.
+
+    Source: E. J. Williams, Experimental designs balanced for the estimation of residual effects of
+    treatments, 1949.
+    """
+    zigzag = [(place + 1) // 2 * (-1) ** (place + 1) for place in range(count)]  # 0 1 -1 2 -2 ...
+    for first in itertools.count():
+        order = [(first + step) % count for step in zigzag]
+        yield order
+        yield order[::-1]
+
+
+def _compared(names: Sequence[str], rows: Sequence[Sequence[Reading]]) -> dict[str, Comparison]:
+    base, *others = _timings(names, rows)
+    return {each.name: Comparison(each, base) for each in others}
+
+
+def _timings(names: Sequence[str], rows: Sequence[Sequence[Reading]]) -> list[Timing]:
+    """The timing of each name: by CPU time, if that was read and one was not always running."""
+    clocks = [list(zip(*readings, strict=True)) for readings in zip(*rows, strict=True)]
+    if any(min(each[-1]) <= 0 for each in clocks):  # a CPU clock too coarse for such calls
+        clocks = [each[:1] for each in clocks]
+    running = [sum(each[-1]) / sum(each[0]) if len(each) > 1 else 1.0 for each in clocks]
+    chosen = -1 if min(running) < RUNNING[0] else 0
+    return [
+        Timing(name, each[chosen], share)
+        for name, each, share in zip(names, clocks, running, strict=True)
+    ]
+
+
+def _known(found: Mapping[str, Comparison], tight: float) -> bool:
+    """Tell whether the interval of every ratio is within ``tight`` of it on each side."""
+    ends = ((each.ratio, *each.interval) for each in found.values())
+    return all(high - low <= 2 * tight * ratio for ratio, low, high in ends)
 
 
 def readings(
-    call: Call, count: int, *, warm_ups: int = 1, clock: Clock = time.perf_counter
-) -> list[float]:
-    """Seconds of each of ``count`` calls, after ``warm_ups`` that are not timed."""
+    call: Call,
+    count: int,
+    *,
+    warm_ups: int = 1,
+    clock: Clock = time.perf_counter,
+    cpu_clock: Clock | None = None,
+) -> Timing:
+    """Time each of ``count`` calls, after ``warm_ups`` that are not timed.
+
+    With a ``cpu_clock``, by CPU time if the calls were not always running, as ``compare`` does.
+    """
     for _ in range(warm_ups):
         call()
-    return [_time(call, clock, time.sleep, 0.0) for _ in range(count)]
-
-
-def _time(call: Call, clock: Clock, sleep: Callable[[float], object], settle: float) -> float:
-    if settle:
-        sleep(settle)
-        call()
-    start = clock()
-    call()
-    return clock() - start
-
-
-def _done(
-    taken: list[tuple[float, ...]],
-    candidates: Mapping[str, Call],
-    rounds: tuple[int, int],
-    tight: float,
-    spent: bool,
-) -> bool:
-    fewest, most = rounds
-    if len(taken) < fewest:
-        return False
-    if spent or len(taken) >= most:
-        return True
-    if len(taken) < max(fewest, 5):  # quartiles of fewer readings are too kind
-        return False
-    base, *others = zip(*taken, strict=True)
-    pairs = (Comparison(Timing("", own), Timing("", base)) for own in others)
-    return all(pair.ratio_error <= tight for pair in pairs)
+    clocks = (clock, cpu_clock) if cpu_clock else (clock,)
+    (timing,) = _timings([""], [[_timed(call, 1, clocks)] for _ in range(count)])
+    return timing
 
 
 @dataclass(frozen=True)
@@ -259,5 +404,5 @@ def noise(seconds: float = 0.5, *, clock: Clock = time.perf_counter) -> Noise:
         operand @ operand
         start = clock()
         while len(taken) < 10 or clock() - start < seconds:
-            taken.append(_time(lambda: operand @ operand, clock, time.sleep, 0.0))
+            taken += _timed(lambda: operand @ operand, 1, [clock])
     return Noise(Timing("256 x 256 matmul", tuple(taken)))

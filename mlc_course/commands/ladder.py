@@ -7,6 +7,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from mlc_course.commands.output import check_file
+from mlc_course.measure import warning_lines
 from mlc_course.parallel import interruptible, leave
 from mlc_course.tensor_program.ladders import (
     QUICK_SIZES,
@@ -23,7 +24,7 @@ from mlc_course.tensor_program.plots import save_plot, save_roofline
 from mlc_course.tensor_program.problems import make_workload
 from mlc_course.units import milliseconds
 
-BUDGET_S, QUICK_BUDGET_S = 4.0, 0.3  # of measuring, for one rung
+BUDGET_S, QUICK_BUDGET_S = 8.0, 0.3  # of measuring, for one rung
 PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -107,8 +108,8 @@ def _finish(
         return
     numpy = milliseconds(taken["baseline"]["median_s"])
     print(f"{'NumPy':<16} {numpy:>11}\n{record.made_on(taken)}")
-    for warning in filter(None, (rung["warning"] for rung in taken["rungs"])):
-        print(f"warning: {warning}")
+    for line in warning_lines(each["warning"] for each in (taken["roofs"], *taken["rungs"])):
+        print(line)
     if json_path:
         record.save(taken, json_path)
         print(f"record: {json_path}")

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from mlc_course.commands.output import check_file, check_folder
 from mlc_course.errors import MachineError, UsageError
+from mlc_course.measure import warning_lines
 from mlc_course.parallel import leave
 from mlc_course.tensor_program.ladders import climb, record
 from mlc_course.tensor_program.memory import roofs
@@ -137,6 +138,8 @@ def compare_best(workload: Workload, folder: Path, *, threads: int) -> record.Re
     climbed = list(climb(workload, [best.rung], threads=threads, budget_s=BUDGET_S))
     taken = record.ladder_record(workload, climbed, limits, threads=threads)
     print(f"{record.HEAD}\n{record.row(taken['rungs'][0])}")
+    for line in warning_lines(each["warning"] for each in (taken["roofs"], *taken["rungs"])):
+        print(line)
     searched = {"seconds": best.seconds, "readings": tune.readings(folder)}
     return {**taken, "search": {**searched, "about": tune.read_about(folder)}}
 

@@ -21,6 +21,8 @@ FIELDS = {
     "median_s",
     "ratio_to_numpy",
     "ratio_iqr",
+    "ratio_interval",
+    "warning",
     "gflops",
     "fraction_of_peak",
     "relative_error",

@@ -60,7 +60,10 @@ faster = Faster
 
 
 def race(answer: Examined, rung: str, clock: Clock = time.perf_counter) -> Comparison:
-    """Time the answer against a rung, in turns; again while the machine is too noisy to tell."""
+    """Time the answer against a rung, in turns; again while the machine is too noisy to tell.
+
+    The clock is the wall's: an answer that waits, or has others work for it, gains nothing.
+    """
     assert answer.problem is not None
     answer.bench.race(rung, answer.problem.inputs(int(answer.rng().integers(2**62))))
     yours, baseline = (_calls(answer, each, clock) for each in (YOURS, BASELINE))
@@ -70,6 +73,7 @@ def race(answer: Examined, rung: str, clock: Clock = time.perf_counter) -> Compa
             (rung, lambda: answer.bench.repeat(BASELINE, baseline)),
             budget_s=BUDGET_S,
             clock=clock,
+            cpu_clock=None,  # of this process, which waits for the bench: only time counts
         )[YOURS]
         if found.warning is None:
             break

@@ -45,9 +45,8 @@ def race_bars(
             bar.set(edgecolor=INK, linewidth=2.5)
         spread = [[ours - low], [high - ours]]
         axes.errorbar(ours, place, xerr=spread, color=INK, capsize=4, linewidth=1.6, zorder=4)
-        said = f"{text(ours / per_second)}, {times(each.ratio)} NumPy"
         axes.annotate(
-            said + (", noisy" if each.warning else ""),
+            f"{text(ours / per_second)}, {times(each.ratio)} NumPy{each.mark}",
             (max(high, per_second * each.baseline.median_s), place),  # right of the line as well
             xytext=(9, 0),
             textcoords="offset points",
@@ -76,7 +75,7 @@ def _time_axis(axes: Axes, ends: list[float]) -> None:
     low, high = min(ends), max(ends)
     span = max(high / low, 1.5)
     axes.set_xscale("log")
-    axes.set_xlim(low / span**0.12, high * span**0.62)  # room for the labels at the bars
+    axes.set_xlim(low / span**0.12, high * span**0.8)  # room for the labels at the bars
     round_ticks(axes.xaxis, axes.get_xlim()[0], high * 1.1)
 
 

@@ -100,8 +100,8 @@ def _said(timing: Timing, name: str) -> str:
 
 
 def _said_of_ratio(comparison: Comparison) -> str:
-    low, high = comparison.ratio_iqr
+    (low, high), (first, third) = comparison.interval, comparison.ratio_iqr
     return (
-        f"NumPy / ours: median {comparison.ratio:.3f}, middle half {low:.3f} to {high:.3f}, "
-        f"{(high - low) / comparison.ratio:.0%} of the median"
+        f"NumPy / ours: median {comparison.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f}, "
+        f"middle half {(third - first) / comparison.ratio:.0%} of the median{comparison.mark}"
     )

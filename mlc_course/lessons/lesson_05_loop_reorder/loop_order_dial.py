@@ -127,5 +127,5 @@ def _summary(found: Mapping[str, Comparison]) -> str:
     ratio = found[slow].timing.median_s / found[fast].timing.median_s
     return (
         f"{slow} takes {milliseconds(found[slow].timing.median_s)}, {ratio:.0f} times as long as "
-        f"{fast}, which has {times(found[fast].ratio)} NumPy's speed."
+        f"{fast}, which has {times(found[fast].ratio)} NumPy's speed{found[fast].mark}."
     )

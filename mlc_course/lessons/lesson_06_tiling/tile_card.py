@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from mlc_course.drawing import NUMPY, PAGE_INK, PAGE_OURS, document, line, text
-from mlc_course.tensor_program.ladders import Record
+from mlc_course.measure import mark
+from mlc_course.tensor_program.ladders import Record, ratio_interval
 
 _text = partial(text, size=14, anchor="start")
 WIDTH, HEIGHT = 360, 470
@@ -75,22 +76,24 @@ def _fetches(cell: Record, record: Record) -> list[str]:
 
 
 def _speed(cell: Record) -> list[str]:
-    low, high = cell["ratio_iqr"]
+    low, high = ratio_interval(cell)
+    whisker = "the 95 % interval" if "ratio_interval" in cell else "the middle half of the readings"
     scale = (RIGHT - LEFT) / max(1.5, high)
 
     def at(ratio: float) -> float:
         return float(LEFT + scale * ratio)
 
+    said = f"measured: {cell['ratio']:.2f} x NumPy's speed{mark(cell.get('warning'))}"
     y, lanes = 368, cell["lanes"]
     each = (cell["loads"] + cell["stores"]) / max(cell["multiply_adds"], 1)
     return [
-        _text(LEFT, 332, f"measured: {cell['ratio']:.2f} x NumPy's speed", bold=True),
+        _text(LEFT, 332, said, bold=True),
         _bar(y, at(cell["ratio"])),
         f'<path d="M{at(low):g} {y + 11}H{at(high):g}M{at(low):g} {y + 5}v12M{at(high):g} '
         f'{y + 5}v12" stroke="{PAGE_INK}" stroke-width="2" fill="none"/>',
         _line(at(1), 358, 400, NUMPY),
         _text(at(1), 354, "NumPy", anchor="middle", colour=NUMPY, bold=True),
-        _text(LEFT, 408, "whisker: the middle half of the readings", size=12),
+        _text(LEFT, 408, f"whisker: {whisker}", size=12),
         _text(LEFT, 438, f"hot loop: {each:.2f} loads and stores for each", size=13),
         _text(LEFT, 455, f"multiply-add of {lanes} float32", size=13),
     ]

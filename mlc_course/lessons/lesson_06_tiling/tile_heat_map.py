@@ -23,6 +23,7 @@ from mlc_course.lessons.lesson_06_tiling.tile_map import (
 )
 from mlc_course.lessons.lesson_06_tiling.tiles import KS, NS, SIZES, Tile, best_for, grid
 from mlc_course.machine import describe
+from mlc_course.measure import mark
 from mlc_course.tensor_program.ladders import Record, made_on
 from mlc_course.tensor_program.memory import levels
 from mlc_course.tensor_program.tir import host_cpu
@@ -125,6 +126,7 @@ class TileMap(Widget):
         return (
             f"tile {self.tile}: working set {kib(cell['working_set'])}, B fetched "
             f"{cell['b_times'][0]:.3g} times into L1, {cell['ratio']:.2f} times NumPy's speed"
+            f"{mark(cell.get('warning'))}"
         )
 
     def picture(self, view: str, selected: Place | None = None) -> str:
@@ -134,6 +136,8 @@ class TileMap(Widget):
         caches = [each.bytes for each in levels_of(self.record)[:2]]
         marks = {self._place(best_for(size)): f"L{i + 1}" for i, size in enumerate(caches)}
         sizes = " and ".join(f"L{i + 1} ({kib(size)})" for i, size in enumerate(caches))
+        unsure = [each for each in self.record["cells"] if each.get("warning")]
+        warned = f"Of {len(unsure)} tiles the speed has a warning; their cards name it."
         return heat_map_svg(
             HeatMap(
                 title=TITLES[view],
@@ -149,6 +153,7 @@ class TileMap(Widget):
                     f"Round badges: the best tile by size alone for {sizes}.",
                     f"C = A B with {SIZES[0]} rows of A; B is {SIZES[1]} x {SIZES[2]}. "
                     f"{made_on(self.record)}",
+                    *([warned] if unsure and view == "measured" else []),
                 ),
             )
         )

@@ -137,18 +137,16 @@ def _speed(axes: Axes, measured: Mapping[str, Comparison | None], *, chosen: str
             axes.axhspan(place - 0.5, place + 0.5, facecolor=TINT, edgecolor="none", zorder=0)
         if found is None:
             continue
-        low, high = found.ratio_iqr
+        low, high = found.interval
         (bar,) = axes.barh(place, found.ratio, height=0.62, color=OURS, zorder=2)
         bar.set_hatch("//" if found.warning else "")
         spread = [[max(found.ratio - low, 0)], [max(high - found.ratio, 0)]]
         axes.errorbar(found.ratio, place, xerr=spread, color=INK, capsize=4, zorder=4)
-        note = ", noisy" if found.warning else ""
-        _label(
-            axes, place, max(high, found.ratio, 1), times(found.ratio) + note, bold=name == chosen
-        )
+        said = times(found.ratio) + found.mark
+        _label(axes, place, max(high, found.ratio, 1), said, bold=name == chosen)
     _rows(axes, list(measured))
     axes.set_ylim(max(len(measured), 1) + 0.2, -0.6)  # below the bars there is room for a word
-    most = max([1.0, *(max(each.ratio_iqr[1], each.ratio) for each in known.values())])
+    most = max([1.0, *(max(each.interval[1], each.ratio) for each in known.values())])
     axes.set_xlim(0, 1.45 * most)
     axes.axvline(1, color=NUMPY, linewidth=2.5, zorder=3)
     axes.annotate(
@@ -161,7 +159,7 @@ def _speed(axes: Axes, measured: Mapping[str, Comparison | None], *, chosen: str
         fontweight="bold",
         zorder=5,
     )
-    axes.set_xlabel("NumPy's time / ours, call by call")
+    axes.set_xlabel("NumPy's time / ours; whiskers: the 95 % interval")
     _title(axes, "measured speed, longer is faster" if known else "speed: press Measure here")
 
 

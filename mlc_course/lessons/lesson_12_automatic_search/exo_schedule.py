@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -149,8 +148,7 @@ def race(
 ) -> dict[str, Comparison]:
     """Compile and check each procedure, then time all of them and NumPy in turn, one thread.
 
-    Times are of the processor, as in ``live.try_out``. Raises what ``native`` raises, and
-    ``WrongResult`` for one that computes something else.
+    Raises what ``native`` raises, and ``WrongResult`` for one that computes something else.
     """
     inputs, out = workload.inputs(), workload.output()
     reference = workload.reference(inputs)
@@ -160,12 +158,7 @@ def race(
         run(*inputs, ours)
         workload.check(ours, reference)
         calls[name] = functools.partial(run, *inputs, ours)
-    return compare(
-        calls,
-        ("NumPy", lambda: workload.numpy(*inputs, out)),
-        budget_s=budget_s,
-        clock=time.process_time,
-    )
+    return compare(calls, ("NumPy", lambda: workload.numpy(*inputs, out)), budget_s=budget_s)
 
 
 def refusal(step: Callable[[], object]) -> str:

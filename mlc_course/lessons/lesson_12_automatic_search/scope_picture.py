@@ -24,7 +24,8 @@ from mlc_course.drawing import (
 )
 from mlc_course.errors import UsageError
 from mlc_course.lessons.kit import side_by_side
-from mlc_course.tensor_program.search import Gene, Population, best_so_far, place_of_best
+from mlc_course.measure import mark
+from mlc_course.tensor_program.search import Gene, Population, Trial, best_so_far, place_of_best
 from mlc_course.units import times
 
 WIDTH, HEIGHT = 1000, 480
@@ -197,15 +198,17 @@ def _ring(scales: Scales, ratio: float, selected: int) -> Iterator[str]:
 def _words(shown: Population, seen: int) -> Iterator[str]:
     """Title, the best so far, and what the marks mean."""
     yield _text(LEFT, 24, shown.title, bold=True, size=17)
-    best = _best_in_words(shown.ratios[:seen])
+    best = _best_in_words(shown.trials[:seen])
     yield _text(WIDTH - 12, HEIGHT - 28, best, bold=True, anchor="end")
     yield _text(12, HEIGHT - 28, f"{shown.where}; one thread for NumPy and for ours.", size=13)
     marks = "Dots: a trial's median, whiskers its slowest and fastest reading, crosses: not done."
     yield _text(12, HEIGHT - 9, marks, size=13)
 
 
-def _best_in_words(ratios: Sequence[float]) -> str:
-    place = place_of_best(ratios)
-    if ratios[place] < LEAST:
+def _best_in_words(trials: Sequence[Trial]) -> str:
+    place = place_of_best([each.ratio for each in trials])
+    best = trials[place]
+    if best.ratio < LEAST:
         return "none ran yet"
-    return f"best of {len(ratios)}: {times(ratios[place])} NumPy, trial {place + 1}"
+    speed = f"{times(best.ratio)} NumPy{mark(best.warning)}"
+    return f"best of {len(trials)}: {speed}, trial {place + 1}"

@@ -24,6 +24,7 @@ from mlc_course.lessons.lesson_12_automatic_search.scope_picture import (
     scope_svg,
 )
 from mlc_course.machine import describe
+from mlc_course.measure import mark
 from mlc_course.tensor_program.memory import roofs
 from mlc_course.tensor_program.problems import Workload, make_workload
 from mlc_course.tensor_program.search import (
@@ -200,8 +201,8 @@ class SearchScope(Widget):
             yield len(made)
 
     def _show(self, workload: Workload, made: Sequence[Candidate], floor_s: float) -> None:
-        trials = tuple(Trial(each.genes, each.ratio, *each.ratio_iqr) for each in made)
-        roof = statistics.median(each.numpy_s for each in made) / floor_s
+        trials = tuple(map(_trial, made))
+        roof = statistics.median(each.comparison.baseline.median_s for each in made) / floor_s
         where = f"Searched here, {describe()}, {datetime.date.today().isoformat()}"
         self._tested = list(made)
         self._populations[HERE] = Population(HERE, workload.title, where, trials, roof)
@@ -212,6 +213,11 @@ class SearchScope(Widget):
         if self.selected == len(made) - 1:
             self._draw()
         self.selected = len(made) - 1
+
+
+def _trial(made: Candidate) -> Trial:
+    ratios, warning = made.comparison.ratios, made.comparison.warning
+    return Trial(made.genes, made.ratio, min(ratios), max(ratios), warning=warning)
 
 
 def _title(place: int, name: str = "") -> str:
@@ -225,4 +231,5 @@ def _in_words(trials: Sequence[Trial], place: int, best: int) -> str:
         return f"Trial {place + 1} did not finish: {chosen.error or 'it is too slow to show'}."
     new = place > 0 and chosen.ratio > rival.ratio or best == place
     beside = "a new best" if new else f"the best so far is trial {best + 1}, {times(rival.ratio)}"
-    return f"Trial {place + 1}: {times(chosen.ratio)} NumPy's speed; {beside}."
+    speed = f"{times(chosen.ratio)} NumPy's speed{mark(chosen.warning)}"
+    return f"Trial {place + 1}: {speed}; {beside}."

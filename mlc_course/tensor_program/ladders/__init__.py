@@ -40,6 +40,7 @@ from mlc_course.tensor_program.ladders.record import (
     load,
     made_on,
     provenance,
+    ratio_interval,
     recorded,
     save,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "points",
     "provenance",
     "race",
+    "ratio_interval",
     "record",
     "recorded",
     "register_tile",

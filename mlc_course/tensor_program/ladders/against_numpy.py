@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mlc_course.errors import check_known
-from mlc_course.measure import Call, Comparison, compare
+from mlc_course.measure import Call, Comparison, compare, warning_lines
 from mlc_course.tensor_program.ladders.catalogue import ladder
 from mlc_course.tensor_program.ladders.rungs import Rung, checked, scheduled, select
 from mlc_course.tensor_program.problems import Workload, make_workload
@@ -67,24 +66,25 @@ def race(
     return compare(calls, ("NumPy", numpy), threads=threads, budget_s=budget_s)
 
 
-def speedup(found: Mapping[str, Comparison], name: str, *, over: str) -> float:
-    """The speed of one contestant in units of another's of the same race, as a median over rounds.
+def speedup(found: Mapping[str, Comparison], name: str, *, over: str) -> Comparison:
+    """One contestant of a race with another one as its baseline.
 
     Raises ``UsageError`` for a name that did not race.
     """
     for each in (name, over):
         check_known("did not race:", each, found)
-    pairs = zip(found[over].timing.seconds, found[name].timing.seconds, strict=True)
-    return statistics.median(slow / fast for slow, fast in pairs)
+    return Comparison(found[name].timing, found[over].timing)
 
 
 def standings(found: Mapping[str, Comparison]) -> str:
-    """A line for each contestant: its median time, and its speed in units of NumPy's."""
+    """A line for each contestant: its median time, and its speed beside NumPy's; then warnings."""
     lines = []
-    for name, comparison in found.items():
-        low, high = comparison.ratio_iqr
-        time, ratio = milliseconds(comparison.timing.median_s), comparison.ratio
+    for name, each in found.items():
+        low, high = each.interval
+        time = milliseconds(each.timing.median_s)
         lines.append(
-            f"{name:<16} {time:>10}   {ratio:.2f} x NumPy's speed [{low:.2f} to {high:.2f}]"
+            f"{name:<16} {time:>10}   {each.ratio:.2f} x NumPy's speed [{low:.2f} to {high:.2f}]"
+            f"{each.mark}"
         )
+    lines += warning_lines(each.warning for each in found.values())
     return "\n".join(lines)

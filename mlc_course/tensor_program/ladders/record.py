@@ -15,7 +15,7 @@ import numpy as np
 
 from mlc_course import machine
 from mlc_course.errors import UsageError, check_known
-from mlc_course.measure import Timing
+from mlc_course.measure import Timing, mark
 from mlc_course.tensor_program.ladders.rungs import Climbed
 from mlc_course.tensor_program.memory import Roofs
 from mlc_course.tensor_program.problems import Workload
@@ -61,6 +61,9 @@ def ladder_record(
             "gflops": roofs.gflops,
             "gbytes_per_s": roofs.gbytes_per_s,
             "caches": list(roofs.caches),
+            "spreads": list(roofs.spreads),
+            "taken": roofs.taken,
+            "warning": roofs.warning,
             "seconds": roofs.seconds(workload.flops, workload.bytes),
         },
         "baseline": {
@@ -83,6 +86,7 @@ def rung_record(workload: Workload, climbed: Climbed, roofs: Roofs) -> Record:
         "readings": len(timing.seconds),
         "ratio_to_numpy": climbed.comparison.ratio,
         "ratio_iqr": list(climbed.comparison.ratio_iqr),
+        "ratio_interval": list(climbed.comparison.interval),
         "numpy_median_s": climbed.comparison.baseline.median_s,
         "gflops": gflops,
         "fraction_of_peak": gflops / roofs.gflops,
@@ -90,6 +94,12 @@ def rung_record(workload: Workload, climbed: Climbed, roofs: Roofs) -> Record:
         "warning": climbed.comparison.warning,
         "program": climbed.program,
     }
+
+
+def ratio_interval(measured: Mapping[str, Any]) -> tuple[float, float]:
+    """The 95 % interval of a recorded ratio; its middle half, in records from before that."""
+    low, high = measured["ratio_interval" if "ratio_interval" in measured else "ratio_iqr"]
+    return low, high
 
 
 def made_on(record: Mapping[str, Any]) -> str:
@@ -150,19 +160,19 @@ def title(record: Record) -> str:
     sizes = ", ".join(f"{name}={size}" for name, size in work["sizes"].items())
     return (
         f"{work['name']} ({sizes}), {plural(record['threads'], 'thread')} each for NumPy and ours\n"
-        f"measured roofs: {roofs['gflops']:.0f} GFLOP/s, {roofs['gbytes_per_s']:.1f} GB/s; "
-        f"with its data in memory, no program can be faster than {milliseconds(roofs['seconds'])}"
+        f"measured roofs: {roofs['gflops']:.0f} GFLOP/s, {roofs['gbytes_per_s']:.1f} GB/s"
+        f"{mark(roofs.get('warning'))}; with its data in memory, no program can be faster than "
+        f"{milliseconds(roofs['seconds'])}"
     )
 
 
 def row(rung: Record) -> str:
-    """The row of one rung: median, spread, paired ratio with quartiles, share of the peak."""
-    low, high = rung["ratio_iqr"]
+    """The row of one rung: median, spread, paired ratio with its interval, share of the peak."""
+    low, high = ratio_interval(rung)
     spread = (rung["iqr_s"][1] - rung["iqr_s"][0]) / rung["median_s"]
     ratio = f"{rung['ratio_to_numpy']:.3f} [{low:.3f} {high:.3f}]"
-    noisy = "  noisy" if rung["warning"] else ""
     return (
         f"{rung['name']:<16} {milliseconds(rung['median_s']):>11} {spread:>7.1%} {ratio:>20} "
         f"{rung['gflops']:>8.1f} {rung['fraction_of_peak']:>8.1%} {rung['relative_error']:>10.1e}"
-        f"{noisy}"
+        f"{mark(rung['warning'])}"
     )

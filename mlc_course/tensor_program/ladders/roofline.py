@@ -84,7 +84,14 @@ def is_counted(record: Record) -> bool:
 def roofs_of(record: Record) -> Roofs:
     """The roofs that were measured with a ladder."""
     kept = record["roofs"]
-    return Roofs(record["threads"], kept["gflops"], kept["gbytes_per_s"], tuple(kept["caches"]))
+    return Roofs(
+        record["threads"],
+        kept["gflops"],
+        kept["gbytes_per_s"],
+        tuple(kept["caches"]),
+        tuple(kept.get("spreads", ())),
+        kept.get("taken", ""),
+    )
 
 
 def points(record: Record, source: str = "memory") -> list[Point]:

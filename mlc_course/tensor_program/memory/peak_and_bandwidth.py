@@ -3,14 +3,20 @@
 The peak is measured with a kernel that does nothing but multiply-adds in registers, the bandwidths
 with one that does nothing but stream arrays: far larger than the last cache for memory, and small
 enough to stay in it for each cache. Both are TensorIR, compiled by the same TVM as
-everything else. Source: S. Williams et al., Roofline, CACM 2009.
+everything else. A neighbour makes a roof too low, never too high, so the best of several readings
+counts, and only roofs whose readings agree are kept.
+
+Source: S. Williams et al., Roofline, CACM 2009.
 """
 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import itertools
 import json
+import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,7 +24,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from mlc_course import machine
-from mlc_course.measure import Call, limited_threads, readings
+from mlc_course.measure import NOISY_SPREAD, Call, Timing, limited_threads, mark, readings
 from mlc_course.tensor_program.problems import aligned
 from mlc_course.tensor_program.tir import T, compile_program, shared_tensor
 
@@ -33,16 +39,29 @@ class Roofs:
     """Rates that ``threads`` threads reached: 1e9 float32 operations, and 1e9 bytes, per second.
 
     ``gbytes_per_s`` is the bandwidth of memory; ``caches`` are those of the second cache, the
-    third, and so on, each to the cache before it.
+    third, and so on, each to the cache before it. ``spreads`` are interquartile range / median of
+    the readings behind each rate, in this order, and ``taken`` is when they ended, in UTC; records
+    made before these were kept lack both.
     """
 
     threads: int
     gflops: float
     gbytes_per_s: float
     caches: tuple[float, ...] = ()
+    spreads: tuple[float, ...] = ()
+    taken: str = ""
 
     def __str__(self) -> str:
-        return f"{self.gflops:.0f} GFLOP/s, {self.gbytes_per_s:.1f} GB/s"
+        return f"{self.gflops:.0f} GFLOP/s, {self.gbytes_per_s:.1f} GB/s{mark(self.warning)}"
+
+    @property
+    def warning(self) -> str | None:
+        """The reason why these roofs may be too low, or None."""
+        names = ("arithmetic", "memory", *list(self.sources)[:-1])
+        spread, name = max(zip(self.spreads, names, strict=False), default=(0.0, ""))
+        if spread <= NOISY_SPREAD:
+            return None
+        return f"noisy: the middle half of the readings of {name} spans {spread:.0%} of the median"
 
     def seconds(self, flops: float, bytes_moved: float) -> float:
         """The least time that a program with these counts can take."""
@@ -56,13 +75,20 @@ class Roofs:
 
 
 def higher(first: Roofs, second: Roofs) -> Roofs:
-    """The higher of two measurements, because a neighbour makes a roof too low, never too high."""
-    return Roofs(
-        first.threads,
-        max(first.gflops, second.gflops),
-        max(first.gbytes_per_s, second.gbytes_per_s),
-        tuple(map(max, first.caches, second.caches)),
-    )
+    """The higher of two measurements of each rate, because a neighbour never makes a roof too high.
+
+    Every rate keeps the spread of its own readings.
+    """
+    best = map(max, _rates(first), _rates(second))
+    (gflops, gbytes_per_s, *caches), spreads = zip(*best, strict=True)
+    taken = max(first.taken, second.taken)
+    return Roofs(first.threads, gflops, gbytes_per_s, tuple(caches), spreads, taken)
+
+
+def _rates(roofs: Roofs) -> Iterator[tuple[float, float]]:
+    """Each rate with the spread of its readings, 0 where that was not kept."""
+    rates = (roofs.gflops, roofs.gbytes_per_s, *roofs.caches)
+    return zip(rates, roofs.spreads or (0.0,) * len(rates), strict=True)
 
 
 def measure_roofs(threads: int = 1) -> Roofs:
@@ -71,41 +97,58 @@ def measure_roofs(threads: int = 1) -> Roofs:
     sizes = [size for size in (here.l1d_bytes, here.l2_bytes, here.l3_bytes) if size]
     middles = (int((near * far) ** 0.5) for near, far in itertools.pairwise(sizes))
     with limited_threads(threads):
-        caches = tuple(_bandwidth(threads, size) for size in middles)
+        caches = [_bandwidth(threads, size) for size in middles]
         memory = _bandwidth(threads, max(STREAM_BYTES, 4 * here.l3_bytes) // threads)
-        return Roofs(threads, _peak(threads), memory, caches)
+        (gflops, gbytes_per_s, *nearer), spreads = zip(_peak(threads), memory, *caches, strict=True)
+    taken = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return Roofs(threads, gflops, gbytes_per_s, tuple(nearer), spreads, taken)
 
 
 def roofs(threads: int = 1, *, remeasure: bool = False, cache: Path | None = None) -> Roofs:
-    """The roofs of this machine, measured once and kept in the user's cache folder."""
-    here = machine.describe()
+    """The roofs of this machine: measured once, and kept in the user's cache folder if not noisy.
+
+    With ``remeasure`` they are measured now; of what is kept, each rate is then the higher one.
+    """
     path = cache or user_cache_path("mlc-course") / "roofs.json"
-    kept = _read(path)
-    key = f"{here.cpu} | {here.isa} | {threads} of {here.cores} threads"
+    kept, key = _read(path), _key(threads)
     if key in kept and not remeasure:
         return kept[key]
-    kept[key] = measure_roofs(threads)
-    with contextlib.suppress(OSError):  # a home that cannot be written to: measured again next time
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({name: asdict(each) for name, each in kept.items()}, indent=2))
-    return kept[key]
+    fresh = measure_roofs(threads)
+    if fresh.warning is None:
+        kept[key] = higher(kept[key], fresh) if key in kept else fresh
+        text = json.dumps({name: asdict(each) for name, each in kept.items()}, indent=2)
+        with contextlib.suppress(OSError):  # a home that cannot be written to: measured next time
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return fresh
+
+
+def _key(threads: int) -> str:
+    """This machine, told apart by more than the name of its CPU, which many virtual ones share."""
+    here = machine.describe()
+    caches = "+".join(f"{size >> 10}" for size in (here.l1d_bytes, here.l2_bytes, here.l3_bytes))
+    return f"{here.cpu} | {here.isa} | {caches} KiB | {threads} of {here.cores} threads"
 
 
 def _read(path: Path) -> dict[str, Roofs]:
     """The roofs that are kept; none where the file is missing or cannot be read."""
     try:
         kept = json.loads(path.read_text()).items()
-        return {key: Roofs(**{**each, "caches": tuple(each["caches"])}) for key, each in kept}
+        lists = ("caches", "spreads")
+        return {
+            key: Roofs(**{**each, **{name: tuple(each[name]) for name in lists}})
+            for key, each in kept
+        }
     except (OSError, ValueError, TypeError, AttributeError, KeyError):
         return {}
 
 
-def _best_seconds(call: Call) -> float:
-    return min(readings(call, READINGS))
+def _readings(call: Call, threads: int) -> Timing:
+    return readings(call, READINGS, cpu_clock=time.process_time if threads == 1 else None)
 
 
-def _peak(threads: int) -> float:
-    """GFLOP/s of multiply-adds in registers."""
+def _peak(threads: int) -> tuple[float, float]:
+    """GFLOP/s of multiply-adds in registers, and the spread of the readings."""
     lanes = machine.describe().lanes
 
     @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
@@ -133,13 +176,15 @@ def _peak(threads: int) -> float:
     factors = shared_tensor(aligned(np.full(lanes, 0.5)))
     sums = shared_tensor(aligned(np.zeros((threads, CHAINS, lanes))))
     flops = 2 * STEPS * CHAINS * lanes * threads
-    return flops / _best_seconds(lambda: run(factors, sums)) / 1e9
+    timing = _readings(lambda: run(factors, sums), threads)
+    return flops / timing.best_s / 1e9, timing.spread
 
 
-def _bandwidth(threads: int, bytes_each: int) -> float:
-    """GB/s of x = x / 2 + y, repeated in ``bytes_each`` bytes for each thread: 12 bytes an element.
+def _bandwidth(threads: int, bytes_each: int) -> tuple[float, float]:
+    """GB/s of x = x / 2 + y, and the spread of the readings; 12 bytes are moved an element.
 
-    Every line that is written was read before, so every byte that is moved is counted.
+    It is repeated in ``bytes_each`` bytes for each thread. Every line that is written was read
+    before, so every byte that is moved is counted.
     """
     lanes = 4 * machine.describe().lanes
     rows = max(bytes_each // 8 // lanes, 1)
@@ -161,4 +206,5 @@ def _bandwidth(threads: int, bytes_each: int) -> float:
     ones = np.broadcast_to(np.float32(1), (threads, rows, lanes))
     x, y = (shared_tensor(aligned(ones)) for _ in range(2))
     moved = 12 * threads * rows * lanes * rounds
-    return moved / _best_seconds(lambda: run(x, y)) / 1e9
+    timing = _readings(lambda: run(x, y), threads)
+    return moved / timing.best_s / 1e9, timing.spread

@@ -226,12 +226,12 @@ def probe(
         passes = -(-STREAM_BYTES // size)
         loads = 8 * LOADS if size <= FAST_BYTES else LOADS
         rounds = min(way.places // loads + 1, WARM_UPS)
-        seconds = timed(chase(way, loads), readings, warm_ups=rounds, clock=clock)
+        chased = timed(chase(way, loads), readings, warm_ups=rounds, clock=clock)
         streamed = timed(stream(way.memory, passes), readings, clock=clock)
         yield Probe(
             size,
-            tuple(1e9 * s / loads for s in seconds),
-            tuple(1e-9 * passes * size / s for s in streamed),
+            tuple(1e9 * s / loads for s in chased.seconds),
+            tuple(1e-9 * passes * size / s for s in streamed.seconds),
         )
 
 

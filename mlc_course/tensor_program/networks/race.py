@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from mlc_course.errors import UsageError
-from mlc_course.measure import Clock, Comparison, compare
+from mlc_course.measure import FEWEST, Comparison, compare
 from mlc_course.tensor_program.problems import Array, relative_error
 from mlc_course.tensor_program.tir import MAIN, IRModule, compile_graph, shared_tensor
 
@@ -37,19 +36,15 @@ def race_graphs(
     *,
     threads: int = 1,
     budget_s: float = 1.5,
-    clock: Clock = time.perf_counter,
 ) -> dict[str, Comparison]:
     """Compile and check each graph, then time all of them and NumPy in turn.
 
-    ``inputs`` are arrays as ``problems.aligned`` makes them, by the names of the parameters. On
-    one thread, ``time.process_time`` is a clock that neighbours on the same core do not move.
+    ``inputs`` are arrays as ``problems.aligned`` makes them, by the names of the parameters.
     Raises ``WrongResult`` when a graph and NumPy disagree.
     """
     calls = {name: compiled(each, inputs, threads=threads) for name, each in graphs.items()}
     expected = numpy()
     for name, call in calls.items():
         relative_error(name, call().numpy(), expected, source="NumPy")
-    rounds = (5, MOST_ROUNDS)
-    return compare(
-        calls, ("NumPy", numpy), threads=threads, budget_s=budget_s, rounds=rounds, clock=clock
-    )
+    rounds = (FEWEST, MOST_ROUNDS)
+    return compare(calls, ("NumPy", numpy), threads=threads, budget_s=budget_s, rounds=rounds)

@@ -27,7 +27,8 @@ from mlc_course.drawing import (
     svg_text,
 )
 from mlc_course.errors import UsageError
-from mlc_course.tensor_program.ladders import Record, headline, made_on
+from mlc_course.measure import mark
+from mlc_course.tensor_program.ladders import Record, headline, made_on, ratio_interval
 from mlc_course.units import milliseconds, plural, times
 
 ROW_IN, FRAME_IN = 0.34, 2.05
@@ -58,7 +59,8 @@ def ladder_figure(
         _rows(axes, names, selected)
         for place, rung in enumerate(rungs):
             _bar(axes, place, rung, numpy_s, selected=place == selected)
-        _line(axes, roof_s, f"measured roof\n{milliseconds(roof_s)}", ROOF, side="left")
+        roof = f"measured roof\n{milliseconds(roof_s)}{mark(record['roofs'].get('warning'))}"
+        _line(axes, roof_s, roof, ROOF, side="left")
         if numpy_s:
             _line(axes, numpy_s, f"NumPy\n{milliseconds(numpy_s)}", NUMPY, side="right")
         axes.set_title(headline(record), loc="left", pad=48, fontsize=14, fontweight="bold")
@@ -86,7 +88,7 @@ def _foot(record: Record) -> str:
     return (
         f"{made_on(record)}; {each} for NumPy and for ours.\n"
         "Bars: median; whiskers: the middle half of the readings; "
-        "x NumPy: its time / ours, call by call."
+        "x NumPy: its time / ours, in turns."
     )
 
 
@@ -94,7 +96,7 @@ def _time_axis(axes: Axes, seconds: Sequence[float]) -> None:
     low, high = 1e3 * min(seconds), 1e3 * max(seconds)
     span = max(high / low, 1.5)
     axes.set_xscale("log")
-    axes.set_xlim(low / span**0.15, high * span**0.65)  # room for the labels at the bars
+    axes.set_xlim(low / span**0.15, high * span**0.95)  # room for the labels at the bars
     axes.set_xlabel("time of one call, ms (logarithmic)")
     round_ticks(axes.xaxis, axes.get_xlim()[0], high * 1.1)
 
@@ -126,10 +128,10 @@ def _bar(
         bar.set(edgecolor=INK, linewidth=2.5)
     whiskers = [[time_ms - low], [high - time_ms]]
     axes.errorbar(time_ms, place, xerr=whiskers, color=INK, capsize=4, linewidth=1.6, zorder=4)
-    past_numpy = rung["ratio_iqr"][0] >= 1 and not rung["warning"]
-    text = f"{milliseconds(rung['median_s'])}, {times(rung['ratio_to_numpy'])} NumPy"
+    past_numpy = ratio_interval(rung)[0] >= 1 and not rung["warning"]
     axes.annotate(
-        text + (", noisy" if rung["warning"] else ""),
+        f"{milliseconds(rung['median_s'])}, {times(rung['ratio_to_numpy'])} NumPy"
+        f"{mark(rung['warning'])}",
         (max(high, 1e3 * (numpy_s or 0)), place),  # to the right of the line as well
         xytext=(9, 0),
         textcoords="offset points",

@@ -27,6 +27,7 @@ from mlc_course.drawing import (
     svg_text,
 )
 from mlc_course.errors import UsageError, check_known
+from mlc_course.measure import mark
 from mlc_course.tensor_program.ladders import Point, Record, headline, made_on, points, roofs_of
 from mlc_course.tensor_program.memory import Roofs
 
@@ -136,7 +137,14 @@ def _roofs(axes: Axes, roofs: Roofs, bandwidths: Mapping[str, float], source: st
         _say(axes, text, at, at * bandwidth, ROOF, slanted="below" if place % 2 else "above")
     first = min(roofs.gflops / bandwidth for bandwidth in bandwidths.values())
     axes.plot([first, right], [roofs.gflops] * 2, linewidth=2.5, **style)
-    _say(axes, f"peak {roofs.gflops:.3g} GFLOP/s", right, roofs.gflops, ROOF, align="right")
+    _say(
+        axes,
+        f"peak {roofs.gflops:.3g} GFLOP/s{mark(roofs.warning)}",
+        right,
+        roofs.gflops,
+        ROOF,
+        align="right",
+    )
 
 
 def _say(

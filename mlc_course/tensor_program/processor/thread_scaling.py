@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
-from mlc_course.measure import Call, Clock, Comparison, Timing, limited_threads
+from mlc_course.measure import (
+    FEWEST,
+    Call,
+    Clock,
+    Comparison,
+    Timing,
+    limited_threads,
+    warning_lines,
+)
 from mlc_course.tensor_program.ladders import Rung, contest
 from mlc_course.tensor_program.problems import Workload
 from mlc_course.tensor_program.tir import Schedule
@@ -21,7 +29,7 @@ def scaling(
     *,
     threads: int | None = None,
     budget_s: float = 2.0,
-    rounds: tuple[int, int] = (3, 30),
+    rounds: tuple[int, int] = (FEWEST, 30),
     settle_s: float = 0.02,
     clock: Clock = time.perf_counter,
     sleep: Callable[[float], object] = time.sleep,
@@ -82,16 +90,16 @@ def prepared(
 
 
 def speedups(found: Mapping[str, Comparison]) -> str:
-    """A line for each call: its times on one thread and on several, and the speed-up.
+    """A line for each call: its times on one thread and on several, its speed-up; then warnings.
 
     On a machine with one core, it says that there is nothing to compare.
     """
     lines = []
     for name, each in found.items():
-        low, high = each.ratio_iqr
+        low, high = each.interval
         alone, together = (milliseconds(t.median_s) for t in (each.baseline, each.timing))
-        gained = f"{each.ratio:5.2f} x [{low:.2f} to {high:.2f}]"
+        gained = f"{each.ratio:5.2f} x [{low:.2f} to {high:.2f}]{each.mark}"
         if each.timing.name == each.baseline.name:
             gained = "one core: nothing to compare"
         lines.append(f"{name:<13}{alone:>10} -> {together:>10}   {gained}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *warning_lines(each.warning for each in found.values())])

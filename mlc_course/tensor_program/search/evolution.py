@@ -8,14 +8,13 @@ of a candidate.
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mlc_course.errors import UsageError, check_known
 from mlc_course.machine import describe
-from mlc_course.measure import compare
+from mlc_course.measure import Comparison, compare
 from mlc_course.tensor_program.ladders import checked
 from mlc_course.tensor_program.problems import Workload
 from mlc_course.tensor_program.schedule import replayed
@@ -140,14 +139,17 @@ class Space:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate that was checked and timed: NumPy's time / its own, with the quartiles."""
+    """A candidate that was checked, and timed beside NumPy."""
 
     trace: Any
     genes: tuple[Gene, ...]
-    ratio: float
-    ratio_iqr: tuple[float, float]
-    numpy_s: float
+    comparison: Comparison
     program: str
+
+    @property
+    def ratio(self) -> float:
+        """NumPy's time / its own."""
+        return self.comparison.ratio
 
 
 def space(name: str, workload: Workload) -> Space:
@@ -172,9 +174,7 @@ def drawn(workload: Workload, space: Space, seed: int) -> Any:
 def try_out(workload: Workload, space: Space, trace: Any) -> Candidate:
     """Replay a trace, compile it, check it, and time it beside NumPy on one thread.
 
-    Times are processor time: on a busy machine, with a handful of readings, a neighbour that takes
-    the core would decide which candidate looks fast. Raises ``WrongResult`` when the candidate
-    computes something else.
+    Raises ``WrongResult`` when the candidate computes something else.
     """
     sch = replayed(workload.program(), trace)
     space.finish(sch)
@@ -183,12 +183,9 @@ def try_out(workload: Workload, space: Space, trace: Any) -> Candidate:
         {"candidate": checked(workload, sch, inputs, workload.reference(inputs)).call},
         ("NumPy", lambda: workload.numpy(*inputs, out)),
         budget_s=BUDGET_S,
-        clock=time.process_time,
+        rounds=(3, 30),
     )["candidate"]
-    found = _genes(workload, trace)
-    return Candidate(
-        trace, found, beside.ratio, beside.ratio_iqr, beside.baseline.median_s, sch.mod.script()
-    )
+    return Candidate(trace, _genes(workload, trace), beside, sch.mod.script())
 
 
 def random_search(

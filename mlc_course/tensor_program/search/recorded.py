@@ -34,6 +34,7 @@ class Trial:
     low: float
     high: float
     error: str | None = None
+    warning: str | None = None
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from mlc_course.grading.checks.checking import Examined, NotYet
 from mlc_course.grading.checks.ratio import Faster, check_possible, race
 from mlc_course.grading.process import BASELINE, YOURS
 from mlc_course.machine import describe
-from mlc_course.measure import Comparison, Timing
+from mlc_course.measure import FEWEST, Comparison, Timing
 from mlc_course.tensor_program.memory import Roofs
 from mlc_course.tensor_program.problems import matmul
 from mlc_course.tensor_program.schedule import hoist_init, reorder, split, vectorize
@@ -294,6 +294,24 @@ def test_a_race_is_a_ratio_of_times_for_one_call() -> None:
     found = race(raced, "naive", clock=raced.bench)  # type: ignore[arg-type]
     assert found.ratio == pytest.approx(100)
     assert found.timing.best_s == pytest.approx(0.0001)
+    assert found.warning is None
+
+
+def test_an_answer_that_waits_is_as_slow_as_the_clock_on_the_wall_says() -> None:
+    raced = answer({YOURS: lambda _: 0.04, BASELINE: lambda _: 0.01})  # of CPU time: nothing
+    found = race(raced, "naive", clock=raced.bench)  # type: ignore[arg-type]
+    assert (found.ratio, found.warning) == (pytest.approx(0.25), None)
+
+
+def test_a_slow_answer_is_not_excused_for_having_few_rounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raced = answer({YOURS: lambda _: 50.0, BASELINE: lambda _: 10.0})
+    found = race(raced, "naive", clock=raced.bench)  # type: ignore[arg-type]
+    assert len(found.ratios) == FEWEST
+    monkeypatch.setattr("mlc_course.grading.checks.ratio.race", lambda *_: found)
+    with pytest.raises(UnmetCheck, match="right, but too slow"):
+        Faster(2).judge(Examined(problem=SMALL))
 
 
 def test_an_interrupt_does_not_make_one_short_call_a_reading() -> None:
@@ -316,17 +334,17 @@ def raced(monkeypatch: pytest.MonkeyPatch) -> Callable[[Comparison], None]:
 
 def test_fast_enough_slow_and_too_noisy(raced: Callable[[Comparison], None]) -> None:
     plain = Examined(problem=SMALL)
-    raced(comparison([1.0] * 5, [4.0] * 5))
+    raced(comparison([1.0] * 6, [4.0] * 6))
     assert "4.00 [4.00 4.00] times as fast" in Faster(3).judge(plain)
     with pytest.raises(UnmetCheck, match="right, but too slow"):
         Faster(5).judge(plain)
-    raced(comparison([1.0] * 5, [1.0, 2.0, 3.0, 6.0, 9.0]))
+    raced(comparison([1.0] * 6, [1.0, 1.0, 2.0, 3.0, 6.0, 9.0]))
     with pytest.raises(TooNoisy, match="graded on counters only"):
         Faster(5).judge(plain)
 
 
 def test_most_of_the_reference_is_enough(raced: Callable[[Comparison], None]) -> None:
-    raced(comparison([1.0] * 5, [4.0] * 5))
+    raced(comparison([1.0] * 6, [4.0] * 6))
     Faster(10).judge(Examined(problem=SMALL, reference_ratio=5.0))
     with pytest.raises(UnmetCheck, match="expected  4.20 times"):
         Faster(10).judge(Examined(problem=SMALL, reference_ratio=6.0))

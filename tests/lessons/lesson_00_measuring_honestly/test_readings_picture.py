@@ -10,7 +10,8 @@ def test_the_picture_says_median_best_and_ratio() -> None:
     svg = readings_svg(COMPARISON, "a race")
     assert "a race" in svg
     assert "median 2.10 ms, best 2.00 ms" in svg
-    assert "NumPy / ours: median 1.429" in svg
+    assert "NumPy / ours: median 1.429, 95 % interval 0.500 to 1.500, middle half 35%" in svg
+    assert "(noisy)" in svg
 
 
 def test_a_single_round_can_be_drawn() -> None:

@@ -32,8 +32,8 @@ def measure(
 ) -> Iterator[Measured]:
     """Measuring that takes no time: the larger the tile, the faster."""
     for tile in tiles:
-        ours = Timing(str(tile), (1.0 / tile.working_set,) * 3)
-        yield Measured(tile, FACTS, Comparison(ours, Timing("NumPy", (1.0,) * 3)))
+        ours = Timing(str(tile), (1.0 / tile.working_set,) * 6)
+        yield Measured(tile, FACTS, Comparison(ours, Timing("NumPy", (1.0,) * 6)))
 
 
 @pytest.fixture
@@ -96,6 +96,7 @@ def test_the_map_fills_cell_by_cell(widget: TileMap) -> None:
     assert empty[1] == len(grid()) - 2
     assert empty[-1] == 0
     assert widget.status == "64 of 64 tiles measured here."
+    assert "warning" not in widget.picture("measured")
     assert (widget.source, widget.busy) == ("here", False)
 
 
@@ -184,3 +185,16 @@ def test_where_no_widgets_run_prediction_and_measurement_stand_together(widget: 
 def test_the_page_asks_no_other_machine_for_anything() -> None:
     assert "http" not in module.TileMap._esm
     assert "import " not in module.TileMap._esm
+
+
+def test_a_tile_with_a_warning_says_so_on_its_card_and_the_map_counts_it() -> None:
+    def few_rounds(*args: object, tiles: Sequence[Tile], **options: object) -> Iterator[Measured]:
+        for tile in tiles:
+            timing = Timing(str(tile), (1.0, 1.0))
+            yield Measured(tile, FACTS, Comparison(timing, Timing("NumPy", (1.0, 1.0))))
+
+    widget = TileMap(measure=few_rounds)
+    widget.measure()
+    assert "(few rounds)" in widget.card and "(few rounds)" in widget.label
+    assert f"Of {len(grid())} tiles the speed has a warning" in widget.picture("measured")
+    assert "warning" not in widget.picture("L1 misses")

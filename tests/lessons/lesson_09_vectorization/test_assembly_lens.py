@@ -20,7 +20,7 @@ def race(
     workload: Workload, programs: Mapping[str, Any], *, budget_s: float
 ) -> dict[str, Comparison]:
     """A race that takes no time; every program is twice as fast as NumPy."""
-    ours, numpy = Timing("ours", (0.5e-3,) * 3), Timing("NumPy", (1e-3,) * 3)
+    ours, numpy = Timing("ours", (0.5e-3,) * 6), Timing("NumPy", (1e-3,) * 6)
     return {name: Comparison(ours, numpy) for name in programs}
 
 

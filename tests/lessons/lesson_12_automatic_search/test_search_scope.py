@@ -10,6 +10,7 @@ import pytest
 from mlc_course.errors import UsageError, WrongResult
 from mlc_course.lessons.lesson_12_automatic_search.scope_picture import scope_svg
 from mlc_course.lessons.lesson_12_automatic_search.search_scope import RECORDED, SearchScope
+from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program.memory import Roofs
 from mlc_course.tensor_program.problems import Workload
 from mlc_course.tensor_program.search import (
@@ -32,7 +33,9 @@ def search(workload: Workload, space: Space, trials: int) -> Iterator[Candidate]
     for place in range(trials):
         ratio = (0.1, 0.2, 0.9, 0.3, 0.4)[place]
         genes = (Gene("C: m", (8, 2 + place)),)
-        yield Candidate(None, genes, ratio, (ratio, ratio), 0.003, f"def program_{place}(): pass")
+        ours = Timing("candidate", (0.003 / ratio,) * 6)
+        beside = Comparison(ours, Timing("NumPy", (0.003,) * 6))
+        yield Candidate(None, genes, beside, f"def program_{place}(): pass")
 
 
 COURSES = {"quick": ("tiles", search, 5), "packs": ("packing", search, 2)}
@@ -195,3 +198,10 @@ def test_text_is_escaped_and_places_are_checked() -> None:
     for place in (-1, 1):
         with pytest.raises(UsageError, match="no such trial"):
             scope_svg(odd, place)
+
+
+def test_a_trial_with_a_warning_says_so(widget: SearchScope) -> None:
+    warned = (Trial(GENES, 0.5, 0.4, 0.6), Trial(GENES, 0.9, 0.8, 1.0, warning="noisy: so and so"))
+    shown = Population("random", "a search", "here", warned, 1.2)
+    assert "best of 2: 0.90 x NumPy (noisy), trial 2" in scope_svg(shown, 1)
+    assert "noisy" not in scope_svg(shown, 0)

@@ -44,17 +44,28 @@ def test_programs_that_compute_something_else_are_refused(monkeypatch: pytest.Mo
 
 
 def test_standings_have_one_line_a_contestant() -> None:
-    comparison = Comparison(Timing("a", (0.002, 0.002)), Timing("NumPy", (0.003, 0.003)))
+    comparison = Comparison(Timing("a", (0.002,) * 6), Timing("NumPy", (0.003,) * 6))
     text = standings({"a": comparison, "b": comparison})
     assert text.count("1.50 x NumPy's speed [1.50 to 1.50]") == 2
+    assert len(text.splitlines()) == 2
+
+
+def test_standings_mark_a_contestant_with_a_warning_and_tell_it_below() -> None:
+    quiet = Comparison(Timing("a", (0.002,) * 6), Timing("NumPy", (0.003,) * 6))
+    few = Comparison(Timing("b", (0.001,) * 2), Timing("NumPy", (0.003,) * 2))
+    first, second, below = standings({"a": quiet, "b": few}).splitlines()
+    assert "few" not in first
+    assert second.endswith("[3.00 to 3.00] (few rounds)")
+    assert below == f"warning: {few.warning}"
 
 
 def test_one_contestant_over_another_is_compared_round_by_round() -> None:
     numpy = Timing("NumPy", (1.0, 9.0, 2.0))
-    slow, fast = Timing("slow", (2.0, 8.0, 4.0)), Timing("fast", (1.0, 2.0, 1.0))
+    slow, fast = Timing("slow", (2.0, 8.0, 4.0)), Timing("fast", (1.0, 2.0, 1.0), 0.5)
     found = {"slow": Comparison(slow, numpy), "fast": Comparison(fast, numpy)}
-    assert speedup(found, "fast", over="slow") == 4
-    assert speedup(found, "slow", over="fast") == 0.25
+    assert speedup(found, "fast", over="slow").ratio == 4
+    assert speedup(found, "slow", over="fast").ratio == 0.25
+    assert f"{speedup(found, 'fast', over='slow'):.0f}" == "4 (CPU time)"
     with pytest.raises(UsageError, match="did not race"):
         speedup(found, "fast", over="NumPy")
 

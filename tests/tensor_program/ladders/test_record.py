@@ -19,15 +19,18 @@ from mlc_course.tensor_program.ladders.record import (
     made_on,
     provenance,
     recorded,
+    row,
     save,
+    title,
 )
+from mlc_course.tensor_program.ladders.roofline import roofs_of
 from mlc_course.tensor_program.ladders.rungs import Climbed, Rung
 from mlc_course.tensor_program.memory import Roofs
 from mlc_course.tensor_program.problems import make_workload
 
 RUNG_FIELDS = {
-    *("name", "why", "median_s", "ratio_to_numpy", "ratio_iqr", "gflops", "fraction_of_peak"),
-    "relative_error",
+    *("name", "why", "median_s", "ratio_to_numpy", "ratio_iqr", "ratio_interval", "warning"),
+    *("gflops", "fraction_of_peak", "relative_error"),
 }
 ROOFS = Roofs(threads=1, gflops=100.0, gbytes_per_s=10.0)
 
@@ -40,7 +43,7 @@ def climbed(name: str, ours: tuple[float, ...], base: tuple[float, ...]) -> Clim
 @pytest.fixture
 def record() -> Record:
     rungs = [
-        climbed("naive", (4.0, 4.0, 4.0), (2.0, 2.0, 2.0)),
+        climbed("naive", (4.0,) * 6, (2.0,) * 6),
         climbed("tile", (1.0, 1.0, 3.0), (2.0, 4.0, 3.0)),
     ]
     return ladder_record(make_workload("matmul", (10, 20, 30)), rungs, ROOFS, threads=1)
@@ -61,11 +64,35 @@ def test_a_record_s_figures_follow_from_its_readings(record: Record) -> None:
     assert tile["readings"] == 3
     assert tile["ratio_to_numpy"] == 2.0  # of 2, 4 and 1
     assert tile["ratio_iqr"] == [1.5, 3.0]
+    assert tile["ratio_interval"] == [1.0, 4.0]
     assert tile["numpy_median_s"] == 3.0
     assert tile["gflops"] == pytest.approx(2 * 10 * 20 * 30 / 1e9)
     assert tile["fraction_of_peak"] == pytest.approx(tile["gflops"] / 100)
-    assert "too noisy" in tile["warning"]
+    assert "noisy" in tile["warning"]
     assert record["rungs"][0]["warning"] is None
+
+
+def test_a_row_has_its_interval_and_its_warning_in_a_word(record: Record) -> None:
+    quiet, noisy = record["rungs"]
+    assert row(quiet).endswith("1.0e-07")
+    assert "2.000 [1.000 4.000]" in row(noisy)
+    assert row(noisy).endswith("1.0e-07 (noisy)")
+
+
+def test_a_row_of_an_older_record_has_its_middle_half(record: Record) -> None:
+    older = {k: v for k, v in record["rungs"][1].items() if k != "ratio_interval"}
+    assert "2.000 [1.500 3.000]" in row(older)
+
+
+def test_noisy_roofs_are_called_so(record: Record) -> None:
+    noisy = Roofs(1, 100.0, 10.0, (50.0,), spreads=(0.01, 0.3, 0.02), taken="2026-11-24T12:00")
+    taken = ladder_record(make_workload("matmul", (10, 20, 30)), [], noisy, threads=1)
+    assert "10.0 GB/s (noisy);" in title(taken)
+    assert "readings of memory spans 30%" in taken["roofs"]["warning"]
+    assert "noisy" not in title(record)
+    assert roofs_of(taken) == noisy
+    older = {"gflops": 1.0, "gbytes_per_s": 2.0, "caches": [3.0]}
+    assert roofs_of({"threads": 1, "roofs": older}) == Roofs(1, 1.0, 2.0, (3.0,))
 
 
 def test_the_baseline_is_the_median_of_all_its_readings(record: Record) -> None:
@@ -182,7 +209,9 @@ def test_every_recording_of_the_course_can_be_read(name: str) -> None:
     record = recorded(name)
     assert record["rungs"]
     for rung in record["rungs"]:
-        assert rung.keys() >= RUNG_FIELDS
+        assert rung.keys() >= RUNG_FIELDS - {"ratio_interval"}
+        assert rung["name"] in row(rung)
+    assert "measured roofs" in title(record)
     assert made_on(record)
 
 

@@ -42,9 +42,9 @@ def test_the_picture_says_machine_date_threads_and_sizes(record: Record) -> None
 
 def test_a_noisy_rung_says_so(record: Record) -> None:
     quiet = [rung | {"warning": None} for rung in record["rungs"]]
-    noisy = [quiet[0] | {"warning": "too noisy to tell"}, *quiet[1:]]
-    assert ", noisy" not in draw.ladder_svg(record | {"rungs": quiet})
-    assert ", noisy" in draw.ladder_svg(record | {"rungs": noisy})
+    noisy = [quiet[0] | {"warning": "noisy: half of the ratios lie apart"}, *quiet[1:]]
+    assert "(noisy)" not in draw.ladder_svg(record | {"rungs": quiet})
+    assert "(noisy)" in draw.ladder_svg(record | {"rungs": noisy})
 
 
 @pytest.mark.parametrize("count", [1, 2, 15])

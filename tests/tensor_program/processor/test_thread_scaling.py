@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mlc_course.errors import UsageError
 from mlc_course.lessons.kit import column_sums
 from mlc_course.machine import usable_cores
+from mlc_course.measure import FEWEST
 from mlc_course.tensor_program.processor import thread_scaling as module
 from mlc_course.tensor_program.processor.thread_scaling import prepared, scaling, speedups
 from mlc_course.tensor_program.schedule import steps
@@ -72,12 +75,20 @@ def test_the_budget_ends_the_rounds(machine: Machine) -> None:
     options = {"clock": machine.clock, "sleep": machine.sleep}
     few = scaling({"alone": machine.alone}, budget_s=0, **options)  # type: ignore[arg-type]
     more = scaling({"alone": machine.alone}, budget_s=30, **options)  # type: ignore[arg-type]
-    assert len(few["alone"].ratios) == 3 < len(more["alone"].ratios)
+    assert len(few["alone"].ratios) == FEWEST < len(more["alone"].ratios)
 
 
 def test_a_line_tells_both_times_and_the_speed_up(machine: Machine) -> None:
     found = scaling({"shared": machine.shared}, clock=machine.clock, sleep=machine.sleep)
     assert speedups(found) == "shared         1,000 ms ->     500 ms    2.00 x [2.00 to 2.00]"
+
+
+def test_a_speed_up_with_a_warning_says_so(machine: Machine) -> None:
+    options: dict[str, Any] = {"clock": machine.clock, "sleep": machine.sleep}
+    found = scaling({"shared": machine.shared}, rounds=(2, 2), **options)
+    line, below = speedups(found).splitlines()
+    assert line.endswith("2.00 x [2.00 to 2.00] (few rounds)")
+    assert below.startswith("warning: few rounds: 2 of shared")
 
 
 def test_one_core_has_nothing_to_compare(machine: Machine) -> None:
