@@ -22,6 +22,8 @@ from mlc_course.tensor_program.tir import (
     TensorProgram,
     Touch,
     Var,
+    addresses,
+    buffers,
     main_function,
     operands,
     same_structure,
@@ -70,7 +72,13 @@ class Statement:
 
 
 def statements(steps: Sequence[Step]) -> tuple[list[Statement], dict[Var, Expr]]:
-    """The statements in program order, and the values of all variables except the loops'."""
+    """The statements in program order, and the values of all variables except the loops'.
+
+    Raises ``UsageError`` for what cannot be followed: a buffer whose elements share places, a load
+    that a let keeps for later, a condition on data, a variable with two values.
+    """
+    for buffer in dict.fromkeys(buffers(steps)):
+        addresses.check_plain(buffer)
     collector = _Collector()
     collector.collect(steps, (), (), 0, ())
     return collector.statements, collector.values

@@ -67,7 +67,7 @@ def placed(
         start += _pages(buffer)
     base |= _places(stages, start)
     for buffer in (*stages.compact.params, *buffers(steps)):
-        _check_plain(buffer)
+        check_plain(buffer)
     for buffer in [each for each in base if each.ty.storage_scope in registers]:
         _check_fits(buffer)
         del base[buffer]
@@ -158,7 +158,8 @@ def _check_fits(buffer: Var) -> None:
         )
 
 
-def _check_plain(buffer: Var) -> None:
+def check_plain(buffer: Var) -> None:
+    """Raise ``UsageError`` for a buffer that is no row-major array of single numbers."""
     ty = buffer.ty
     offset = ty.elem_offset if isinstance(ty.elem_offset, tirx.IntImm) else None
     odd = {

@@ -13,7 +13,7 @@ from odd_programs import KINDS
 from private_buffers import carried, temporary
 
 from mlc_course.errors import StepError
-from mlc_course.tensor_program.legality import run_as, sound
+from mlc_course.tensor_program.legality import races, run_as, sound
 from mlc_course.tensor_program.legality.verdicts import Illegal, Legal, Unknown
 from mlc_course.tensor_program.problems import make_workload
 from mlc_course.tensor_program.schedule import data_steps, steps, unchecked
@@ -361,3 +361,15 @@ def test_a_vectorized_loop_without_iterations_is_refused() -> None:
 
     with pytest.raises(StepError, match="vectorized loop i has no iteration"):
         steps.vectorize(Schedule(empty), "C", "i")
+
+
+def test_a_parameter_whose_elements_share_a_place_is_not_followed() -> None:
+    @T.prim_func(s_tir=True)
+    def strided(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32", strides=(0,))):
+        for i in T.parallel(8):
+            with T.sblock("B"):
+                v = T.axis.spatial(8, i)
+                B[v] = A[v]
+
+    refused(strided, "buffer B: its addresses are not followed: strides")
+    assert isinstance(races(strided), Unknown)
