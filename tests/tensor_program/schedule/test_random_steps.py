@@ -19,6 +19,7 @@ from odd_programs import KINDS
 from random_steps import NAMES, random_step
 
 from mlc_course.errors import CourseError
+from mlc_course.machine import usable_cores
 from mlc_course.tensor_program.problems import aligned
 from mlc_course.tensor_program.tir import (
     Schedule,
@@ -53,9 +54,10 @@ def check(sch: Schedule, kind: str, sizes: tuple[int, int, int], seed: int) -> N
     inputs = [each.astype(np.float32).astype(np.float64) for each in inputs]
     right = odd.numpy(*inputs)
     scale = max(1.0, float(np.abs(right).max()))
-    compiled = compile_program(sch)
+    in_parallel = "T.parallel" in sch.mod.script()
+    compiled = compile_program(sch, threads=usable_cores() if in_parallel else 1)
     single = [shared_tensor(aligned(each.astype(np.float32))) for each in inputs]
-    for _ in range(3 if "T.parallel" in sch.mod.script() else 1):
+    for _ in range(3 if in_parallel else 1):
         out = aligned(np.full(right.shape, np.nan, np.float32))
         compiled(*single, shared_tensor(out))
         assert np.abs(out - right).max() <= 1e-4 * scale, "as TVM compiles it"

@@ -214,15 +214,20 @@ def copied(searched: Path, folder: Path, name: str, change: Callable[[bytes], by
     return folder
 
 
-@pytest.mark.parametrize("cut", [1, 2, 40, 400])
+@pytest.mark.parametrize(
+    ("cut", "strategy"), [(1, "random"), (2, "evolutionary"), (40, "packing"), (400, "random")]
+)
 def test_a_last_line_that_was_not_written_whole_is_dropped(
-    cut: int, small: Workload, searched: Path, tmp_path: Path
+    cut: int, strategy: str, small: Workload, searched: Path, tmp_path: Path
 ) -> None:
+    if strategy != "random":
+        searched = tmp_path / "whole"
+        run(small, strategy, searched, 3)
     folder = copied(searched, tmp_path / "db", tune.RECORDS_FILE, lambda all_: all_[:-cut])
     kept = tune.readings(searched)[: 3 if cut == 1 else 2]  # without its end alone, it is whole
     assert tune.readings(folder) == kept
     assert tune.best(folder) is not None
-    again = run(small, "random", folder, 4)
+    again = run(small, strategy, folder, 4)
     assert len(again) == 4 - len(kept)
     assert tune.readings(folder)[: len(kept)] == kept and len(tune.readings(folder)) == 4
 
