@@ -198,6 +198,74 @@ def test_another_convolution(complain: Complain) -> None:
     assert not complain(ASSIGNMENT, "convolution-test", flipped)
 
 
+def strip(body: str) -> str:
+    return program("strip", body, X="(3,)", W="(4,)", Y="(32,)")
+
+
+def one_loop(value: str) -> str:
+    return strip(f"""
+for i in range(32):
+    with T.sblock("Y"):
+        v = T.axis.spatial(32, i)
+        Y[v] = {value} * W[v // 8]
+""")
+
+
+def two_axes(loops: str, m: str, n: str, colour: str = "X[(v_n + 2) // 4]") -> str:
+    return strip(f"""
+for {loops}:
+    with T.sblock("Y"):
+        v_m = T.axis.spatial(4, {m})
+        v_n = T.axis.spatial(8, {n})
+        Y[v_m * 8 + v_n] = {colour} * W[v_m]
+""")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (one_loop("X[(v % 8 + 2) // 4]"), "got       X[(i % 8 + 2) // 4]"),
+        (two_axes("i in range(32)", "i // 8", "i % 8"), "got       X[(i % 8 + 2) // 4]"),
+        (one_loop("X[(v + 2) % 8 // 4]"), "differs from float64 NumPy"),
+        (one_loop("X[v % 8 // 4]"), "differs from float64 NumPy"),
+        (one_loop("X[(v + 2) // 4 % 3]"), "differs from float64 NumPy"),
+        (one_loop("X[(v + 2) // 4]"), "the index leaves the buffer"),
+        (
+            two_axes("m, n in T.grid(4, 8)", "m", "n", "X[v_n // 3]"),
+            "differs from float64 NumPy",
+        ),
+        ("def strip(X, W, Y):\n    Y[:] = X[1]", "an answer of another kind"),
+    ],
+)
+def test_strips(complain: Complain, answer: str, told: str) -> None:
+    assert told in complain(ASSIGNMENT, "strip-test", answer)
+
+
+LOOPS_ALONE = """
+for m in range(4):
+    for n in range(2):
+        Y[m * 8 + n] = X[0] * W[m]
+        Y[m * 8 + 6 + n] = X[2] * W[m]
+    for n in range(4):
+        Y[m * 8 + 2 + n] = X[1] * W[m]
+"""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        one_loop("X[(v + 2) // 4 - v // 8 * 2]"),
+        one_loop("T.if_then_else(v % 8 < 2, X[0], T.if_then_else(v % 8 < 6, X[1], X[2]))"),
+        two_axes("n, m in T.grid(8, 4)", "m", "n"),
+        strip("for m, n in T.grid(4, 8):\n    Y[m * 8 + n] = X[(n + 2) // 4] * W[m]"),
+        strip(LOOPS_ALONE),
+    ],
+    ids=["a difference", "conditions", "another order", "no block", "loops alone"],
+)
+def test_other_strips(complain: Complain, answer: str) -> None:
+    assert not complain(ASSIGNMENT, "strip-test", answer)
+
+
 def test_the_right_kinds_are_those_of_the_printed_programs(
     solution: Callable[[str, str], str],
 ) -> None:

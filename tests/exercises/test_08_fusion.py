@@ -33,6 +33,32 @@ def moved(stage: str, at: str) -> str:
     return f'steps.compute_per_iteration(sch, "{stage}", of="Y", at="{at}")'
 
 
+SOFTMAX = """@T.prim_func(s_tir=True)
+def repaired(X: T.Buffer((6, 2048), "float32"), P: T.Buffer((6, 2048), "float32")):
+    Max = T.sblock_alloc_buffer((1,))
+    Sum = T.sblock_alloc_buffer((1,))
+    old = T.sblock_alloc_buffer((1,))
+    for m in range(6):
+        Max[0] = {first}
+        Sum[0] = T.float32(0)
+        for k in range(2048):
+            {turn}
+        {between}
+        for n in range(2048):
+            P[m, n] = T.exp(X[m, n] - Max[0]) / Sum[0]
+"""
+LARGER = "Max[0] = T.max(Max[0], X[m, k])"
+TERM = "T.exp(X[m, k] - Max[0])"
+SELECT = "Max[0] = T.Select(X[m, k] > Max[0], X[m, k], Max[0])"
+MEND = f"Sum[0] = Sum[0] * T.exp(old[0] - Max[0]) + {TERM}"
+SECOND_PASS = f"for k in range(2048):\n            Sum[0] = Sum[0] + {TERM}"
+
+
+def online(*turn: str, first: str = "X[m, 0]", between: str = "") -> str:
+    lines = ("\n" + 12 * " ").join(turn)
+    return SOFTMAX.format(first=first, turn=lines, between=between)
+
+
 WRONG = [
     # 1. Behind the product
     ("behind-test", behind("pass"), "the inner loop k strides by 32 elements in W"),
@@ -104,6 +130,55 @@ WRONG = [
     ),
     ("merge-loses-test", 'my_sizes = {"M": 1, "K": 40, "L": 32, "N": 40}', "the claim stands"),
     ("merge-loses-test", 'my_sizes = {"M": 64, "K": 64, "L": 64, "N": 64}', "the claim stands"),
+    # 5. Bug hunt: a sum that does not wait
+    ("online-test", online(LARGER, f"Sum[0] = Sum[0] + {TERM}"), "the softmax of a rising row"),
+    ("online-test", online(LARGER, between=SECOND_PASS), "too many cache misses"),
+    (
+        "online-test",  # no maximum at all
+        online(f"Sum[0] = Sum[0] + {TERM}", first="T.float32(0)"),
+        "the softmax of a constant row does not sum up to 1",
+    ),
+    (
+        "online-test",  # measured from the first element of the row
+        online(f"Sum[0] = Sum[0] + {TERM}"),
+        "the softmax of a rising row does not sum up to 1",
+    ),
+    (
+        "online-test",  # the factor upside down
+        online("old[0] = Max[0]", LARGER, MEND.replace("old[0] - Max[0]", "Max[0] - old[0]")),
+        "the softmax of a rising row does not sum up to 1",
+    ),
+    (
+        "online-test",  # the old maximum is overwritten before it is used
+        online(LARGER, "old[0] = Max[0]", MEND),
+        "the softmax of a rising row does not sum up to 1",
+    ),
+    (
+        "online-test",  # the term is mended, and the sum is not
+        online("old[0] = Max[0]", LARGER, f"Sum[0] = Sum[0] + {TERM} * T.exp(old[0] - Max[0])"),
+        "does not sum up to 1",
+    ),
+    (
+        "online-test",
+        online(
+            f"if X[m, k] > Max[0]:\n{16 * ' '}Sum[0] = Sum[0] * T.exp(Max[0] - X[m, k])",
+            f"    Max[0] = X[m, k]\n{12 * ' '}Sum[0] = Sum[0] + {TERM}",
+        ),
+        "the addresses of this program depend on its data",
+    ),
+    (
+        "online-test",
+        online("old[0] = Max[0]", LARGER, MEND).replace("        Sum[0] = T.float32(0)\n", ""),
+        "Sum is read before anything is written to it",
+    ),
+    (
+        "online-test",  # the maximum of some elements only, which costs few misses
+        online(
+            f"Sum[0] = Sum[0] + {TERM}",
+            first="T.max(X[m, 1024], T.max(X[m, 0], X[m, 2047]))",
+        ),
+        "the softmax of a row with one large number",
+    ),
 ]
 
 
@@ -143,6 +218,22 @@ RIGHT = [
     ),
     ("merge-loses-test", 'my_sizes = {"M": 64, "K": 64, "L": 16, "N": 64}'),
     ("merge-loses-test", 'my_sizes = {"M": 32, "K": 32, "L": 32, "N": 32}'),
+    ("online-test", online("old[0] = Max[0]", LARGER, MEND)),
+    ("online-test", online("old[0] = Max[0]", LARGER, MEND, first="T.float32(-3e38)")),
+    ("online-test", online("old[0] = Max[0]", SELECT, MEND)),
+    (
+        "online-test",  # 64 elements at a time, which are still in the cache for their sum
+        online(
+            "pass",
+            between=f"""for b in range(32):
+            old[0] = Max[0]
+            for k in range(64):
+                Max[0] = T.max(Max[0], X[m, b * 64 + k])
+            Sum[0] = Sum[0] * T.exp(old[0] - Max[0])
+            for k in range(64):
+                Sum[0] = Sum[0] + T.exp(X[m, b * 64 + k] - Max[0])""",
+        ).replace("        for k in range(2048):\n            pass\n", ""),
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ from mlc_course.lessons.kit.comparison import one_program, program_lines, side_b
 from mlc_course.lessons.kit.loads import LOADS, column_sums, columns_of, scores
 from mlc_course.lessons.kit.lru_cache import Access, accesses
 from mlc_course.lessons.kit.prediction import predict
+from mlc_course.lessons.kit.single_run import run_once
 from mlc_course.lessons.kit.stepper import Stepper
 from mlc_course.lessons.kit.widget import (
     INTERRUPT,
@@ -37,6 +38,7 @@ __all__ = [
     "one_program",
     "predict",
     "program_lines",
+    "run_once",
     "scores",
     "side_by_side",
     "table",

@@ -9,7 +9,6 @@ from mlc_course.lessons.lesson_02_tensor_program_abstraction.order_freedom impor
     by_kinds,
 )
 from mlc_course.lessons.lesson_02_tensor_program_abstraction.remarks import ONE, remark
-from mlc_course.lessons.lesson_02_tensor_program_abstraction.single_run import run_once
 from mlc_course.lessons.lesson_02_tensor_program_abstraction.small_programs import SMALL
 
 __all__ = [
@@ -22,5 +21,4 @@ __all__ = [
     "inspector_svg",
     "judged",
     "remark",
-    "run_once",
 ]

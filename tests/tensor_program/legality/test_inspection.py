@@ -3,10 +3,9 @@
 # mypy: ignore-errors
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from mlc_course.errors import AxisError, BlockError, SizeError, UsageError
+from mlc_course.errors import AxisError, BlockError, UsageError
 from mlc_course.lessons.lesson_02_tensor_program_abstraction import (
     ONE,
     SMALL,
@@ -15,7 +14,6 @@ from mlc_course.lessons.lesson_02_tensor_program_abstraction import (
     by_kinds,
     judged,
     remark,
-    run_once,
 )
 from mlc_course.tensor_program.legality.inspection import ALL, blocks, inspected, touched
 from mlc_course.tensor_program.legality.verdicts import Illegal, Legal
@@ -124,8 +122,6 @@ def test_a_schedule_can_be_looked_at_with_the_loops_that_it_has() -> None:
         (lambda: inspected(leaves), UsageError, "an index leaves its buffer"),
         (lambda: inspected(starts_at_one), UsageError, "counting from 0"),
         (lambda: judged(SMALL["linear_relu"].program), AxisError, "3 such loops"),
-        (lambda: run_once(SMALL["hole"].program), SizeError, "other inputs"),
-        (lambda: run_once(SMALL["hole"].program, np.zeros((2, 5))), SizeError, "other inputs"),
     ],
 )
 def test_what_cannot_be_looked_at_is_refused(act, error, words: str) -> None:
@@ -248,18 +244,3 @@ def test_of_a_lie_the_iterations_say_otherwise(name: str, change: str) -> None:
     assert found.kinds and found.tvm
     assert isinstance(found.iterations, Illegal)
     assert "kinds: yes        TVM: yes          iterations: illegal" in str(found)
-
-
-# --- running ----------------------------------------------------------------------------------
-
-
-def test_a_program_runs_once_and_what_it_leaves_out_stays() -> None:
-    x = np.arange(10.0)
-    assert np.isnan(run_once(SMALL["hole"].program, x)[8:]).all()
-    assert run_once(SMALL["hole"].program, x, fill=7.0).tolist()[7:] == [14.0, 7.0, 7.0]
-
-
-def test_the_product_is_numpys() -> None:
-    rng = np.random.default_rng(0)
-    x, w = rng.normal(size=(3, 5)), rng.normal(size=(5, 4))
-    np.testing.assert_allclose(run_once(SMALL["matmul"].program, x, w), x @ w, atol=1e-5)
