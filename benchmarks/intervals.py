@@ -1,4 +1,4 @@
-"""How often the truth lies outside the interval that a comparison prints, without any warning."""
+"""Count how often the truth is outside a comparison's interval, without any warning."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def end_workers() -> None:
 
 @dataclass(frozen=True)
 class Said:
-    """What another program printed, and the status that it ended with; None if it was ended."""
+    """The output of another program, and the status that it ended with; None if it was ended."""
 
     status: int | None
     out: str

@@ -164,7 +164,7 @@ class Types:
         return {var: dtype}
 
     def nest(self, quotients: int) -> None:
-        """So many quotients are inside of those around; raises ``UnsafeProgram`` for too many."""
+        """Count quotients inside those around; raises ``UnsafeProgram`` for too many."""
         found = self.quotients + quotients
         self.most_quotients = max(self.most_quotients, found)
         self.require(

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""What would take TVM or LLVM minutes, or end the process, is refused before it is compiled.
+"""Programs that take TVM or LLVM minutes, or end the process, are refused before they compile.
 
 Each form was found by trying: admitted before, and compiled for 40 s and more.
 """
