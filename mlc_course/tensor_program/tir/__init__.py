@@ -2,6 +2,7 @@
 
 Read ``tvm`` first: every TVM name that the course uses is spelled there, once. ``traversal`` lists
 the loops, conditions and accesses of a program in order; nearly every analysis is built on it.
+``compilation`` makes machine code of a program, and refuses what TVM would compile wrongly.
 """
 
 from mlc_course.tensor_program.tir import addresses, formulas, tvm
