@@ -65,7 +65,7 @@ def check_flattening(program: TensorProgram) -> None:
 
 def not_compiled(error: Exception) -> UsageError:
     """The error that tells of one that TVM has raised in one of its passes, in its last words."""
-    last = str(error).strip().splitlines()[-1]
+    *_, last = (str(error).strip() or type(error).__name__).splitlines()
     return UsageError(
         "TVM 0.27 does not compile this program",
         expected="loops and operations that it knows",
@@ -108,6 +108,16 @@ class _Lowered:
                 self.values[node.var] = node.value
             case tirx.Evaluate():
                 self.loads(node.value, loops, facts)
+            case tirx.AssertStmt():
+                self.loads(node.condition, loops, facts)
+            case tirx.AllocBuffer() | tirx.DeclBuffer():
+                pass
+            case _:
+                raise UsageError(
+                    "a statement whose indices are not followed",
+                    expected="loops, conditions, stores, loads",
+                    got=type(node).__name__,
+                )
 
     def loads(self, expr: Expr, loops: Loops, facts: Facts) -> None:
         if is_lazy(expr):

@@ -118,6 +118,17 @@ def test_an_index_inside_an_if_then_else_is_looked_at() -> None:
         check_flattening(lazy)
 
 
+def test_the_condition_of_an_assertion_is_looked_at() -> None:
+    @T.prim_func(s_tir=True)
+    def asserted(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            assert A[(7 - i) // 4] < T.float32(6), "too large"
+            B[i] = T.float32(1)
+
+    with pytest.raises(UsageError, match=r"got +A\[\(7 - i\) // 4\]"):
+        check_flattening(asserted)
+
+
 def test_indices_made_of_data_are_left_alone_and_those_inside_them_are_not() -> None:
     @T.prim_func(s_tir=True)
     def gathered(
