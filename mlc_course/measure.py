@@ -34,6 +34,7 @@ FEWEST = 6  # rounds: the range of 5 values holds their median in 94 cases of 10
 # Rounds after which it is asked whether the ratio is known: each look is a chance to stop by luck.
 LOOKS = frozenset(int(FEWEST * 1.25**look) for look in range(40))
 READ_S = 0.002  # of one reading, at least: as many calls as that takes, so that the clock is exact
+MOST_CALLS = 1 << 17  # in one reading
 # What a call finds in the caches depends on who was called before it: after a sweep over 64 MiB, an
 # addition of 24 KiB took 8 times as long (2-core Zen 4, 2026-11-21). So a reading of a call that is
 # shorter than this follows an untimed one of the same call; a longer one fills the caches itself.
@@ -49,12 +50,14 @@ SETTLE_SECONDS = 0.1
 class Timing:
     """Readings of one contestant, in seconds a call, in the order in which they were taken.
 
-    ``running`` is its CPU time / its time; 1 where that was not read.
+    ``running`` is its CPU time / its time, 1 where that was not read; ``by_cpu`` says that the
+    seconds are of CPU time.
     """
 
     name: str
     seconds: tuple[float, ...]
     running: float = 1.0
+    by_cpu: bool = False
 
     @property
     def median_s(self) -> float:
@@ -110,13 +113,13 @@ class Comparison:
     def warning(self) -> str | None:
         """The reason why this ratio may mislead, or None; what is before the colon is its mark."""
         ours, base = self.timing, self.baseline
-        least, most = RUNNING
+        _, most = RUNNING
         shares = f"{ours.name} ran for {ours.running:.0%} of its time, {base.name} for "
         shares += f"{base.running:.0%}"
-        if min(ours.running, base.running) < least:
+        if ours.by_cpu:
             return (
-                f"CPU time: {shares}, because a neighbour had the core or because it waits; "
-                "so CPU times are told"
+                f"CPU time: {shares}; a neighbour had the core, or one of those in this race "
+                "waits, so CPU times are told"
             )
         if max(ours.running, base.running) > most:
             return f"several threads: {shares}, where one thread was asked for"
@@ -300,10 +303,16 @@ class _Contestant:
     def take(self) -> Reading:
         """Take one reading; one that turns out too short is taken again, of twice the calls."""
         total = self._read()
-        while total[0] < (READ_S if self._short else LONG_S):
+        while total[0] < (READ_S if self._short else LONG_S) and self._calls < MOST_CALLS:
             self._calls *= 2 if self._short else 1
             self._short = True
             total = self._read()
+        if total[0] <= 0:
+            raise UsageError(
+                "compare: the clock stands still",
+                expected="a clock that goes on while something runs",
+                got=f"{total[0]:g} s for {self._calls:,} calls",
+            )
         return tuple(seconds / self._calls for seconds in total)
 
     def _read(self) -> Reading:
@@ -349,7 +358,7 @@ def _timings(names: Sequence[str], rows: Sequence[Sequence[Reading]]) -> list[Ti
     running = [sum(each[-1]) / sum(each[0]) if len(each) > 1 else 1.0 for each in clocks]
     chosen = -1 if min(running) < RUNNING[0] else 0
     return [
-        Timing(name, each[chosen], share)
+        Timing(name, each[chosen], share, by_cpu=chosen == -1)
         for name, each, share in zip(names, clocks, running, strict=True)
     ]
 

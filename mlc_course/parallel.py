@@ -104,8 +104,8 @@ class Said:
 def run_program(command: Sequence[str], patience_s: float) -> Said:
     """Run another program to its end, or end it when the seconds are over.
 
-    Whatever it started in its session is ended too. One that cannot be started is told as a shell
-    tells it, by status 127.
+    Whatever it started in its process group is ended too. One that cannot be started is told as a
+    shell tells it, by status 127.
     """
     try:
         return _run_program(command, patience_s)

@@ -145,7 +145,9 @@ def test_the_range_of_a_few_rounds_is_no_95_percent_interval() -> None:
 
 
 def test_a_call_that_was_not_always_running_has_a_warning_with_both_shares() -> None:
-    found = Comparison(Timing("ours", (1.0,) * 6, 0.52), Timing("base", (1.0,) * 6, 0.49))
+    found = Comparison(
+        Timing("ours", (1.0,) * 6, 0.52, by_cpu=True), Timing("base", (1.0,) * 6, 0.49, by_cpu=True)
+    )
     assert found.warning is not None
     assert found.warning.startswith("CPU time: ours ran for 52% of its time, base for 49%")
     assert f"{found:.2f}" == "1.00 (CPU time)"
@@ -649,3 +651,28 @@ def test_rank_correlation_looks_at_the_order_only(
 def test_lists_without_an_order_are_refused(first: list[float], second: list[float]) -> None:
     with pytest.raises(UsageError, match="nothing to rank"):
         rank_correlation(first, second)
+
+
+def test_a_candidate_beside_one_that_waits_is_told_by_cpu_time_and_says_so() -> None:
+    wall, cpu = [0.0], [0.0]
+
+    def runs(seconds: float, share: float) -> Callable[[], None]:
+        def call() -> None:
+            wall[0] += seconds
+            cpu[0] += seconds * share
+
+        return call
+
+    candidates = {"ours": runs(0.1, 0.96), "sleeper": runs(0.1, 0.1)}
+    found = compare(
+        candidates,
+        ("base", runs(0.1, 1.0)),
+        clock=lambda: wall[0],
+        cpu_clock=lambda: cpu[0],
+    )
+    assert found["ours"].mark == found["sleeper"].mark == " (CPU time)"
+
+
+def test_a_clock_that_stands_still_is_told() -> None:
+    with pytest.raises(UsageError, match="the clock stands still"):
+        compare({"ours": int}, ("base", int), clock=lambda: 1.0)

@@ -52,11 +52,18 @@ def rising(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
         B[(i + 1) // 5 - i // 5] = A[i]
 
 
+@T.prim_func(s_tir=True)
+def by_negative(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        B[i % 2 // -2 + 4] = A[i]
+
+
 QUOTIENTS = {
     falling: lambda i: (7 - i) // 4 + 4,
     negative: lambda i: (22 + (i - 17) // 8) % 7,
     nested: lambda i: (i % 4 + 2) // 4,
     rising: lambda i: (i + 1) // 5 - i // 5,
+    by_negative: lambda i: i % 2 // -2 + 4,
 }
 
 
@@ -64,7 +71,9 @@ def compiled_by_tvm(program):
     return tvm.compile_module(program.with_attr("global_symbol", "main"), tvm.cpu_target())["main"]
 
 
-@pytest.mark.parametrize("program", QUOTIENTS, ids=["falling", "negative", "nested", "rising"])
+@pytest.mark.parametrize(
+    "program", QUOTIENTS, ids=["falling", "negative", "nested", "rising", "by negative"]
+)
 def test_upstream_still_divides_wrongly(program) -> None:
     a, b = aligned(np.arange(1, 9, dtype=np.float32)), aligned(np.zeros(8))
     compiled_by_tvm(program)(shared_tensor(a), shared_tensor(b))

@@ -7,6 +7,7 @@ that a test can hand it others. A program is judged by running it: one that only
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import shutil
@@ -347,7 +348,8 @@ def jupyterlab(command: tuple[str, ...] = python(FIND_KERNEL)) -> Finding:
     version, kernel = lines
     # By folder: the Pythons of all virtual environments may be links to the same file.
     here, there = (os.path.realpath(os.path.dirname(path)) for path in (sys.executable, kernel))
-    own = kernel in THIS_PYTHON or there == here
+    same = os.path.basename(kernel) in (*THIS_PYTHON, os.path.basename(sys.executable))
+    own = kernel in THIS_PYTHON or (there == here and same)
     return judge(
         "JupyterLab",
         own,
@@ -372,7 +374,7 @@ def chromium(program: str) -> str:
     with tempfile.TemporaryDirectory(prefix="mlc-doctor-") as folder:
         command = (program, *CHROMIUM, f"--user-data-dir={folder}", PAGE)
         said = run_program(command, PATIENCE_S)
-    return "" if MARK in said.out else _told(said)
+    return "" if said.status == 0 and MARK in said.out else _told(said)
 
 
 def valgrind(program: str) -> str:
@@ -491,6 +493,8 @@ def _attempt(check: Check, when_it_raises: Status) -> Finding:
 
 def run(*, as_json: bool) -> int:
     """Print each finding as it comes, or all as JSON; 1 when something needed is broken, else 0."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a finding may name what the terminal cannot show
+        sys.stdout.reconfigure(errors="replace")
     findings = []
     for finding in examine():
         findings.append(finding)

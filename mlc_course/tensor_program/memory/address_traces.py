@@ -84,12 +84,15 @@ class AddressTrace:
             run(shared_tensor(room), shared_tensor(places))
             total = int(places[1])
             found = room[: min(size, total - first)]
-            yield found & ((1 << OWNER) - 1), found >> OWNER
+            if found.size:
+                yield found & ((1 << OWNER) - 1), found >> OWNER
             first += size
 
     @functools.cached_property
     def _whole(self) -> tuple[NDArray[np.int64], ...]:
-        return tuple(map(np.concatenate, zip(*self.chunks(), strict=True)))
+        nothing = np.empty(0, np.int64)
+        chunks = [*self.chunks()] or [(nothing, nothing)]
+        return tuple(map(np.concatenate, zip(*chunks, strict=True)))
 
     @property
     def addresses(self) -> NDArray[np.int64]:

@@ -15,10 +15,12 @@ import contextlib
 import datetime
 import itertools
 import json
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -32,6 +34,7 @@ CHAINS = 12  # independent sums: more than the 8 to 10 multiply-adds that can be
 STEPS = 1 << 16
 STREAM_BYTES = 64 << 20  # at least; and at least four times the last cache
 READINGS = 7
+FASTEST = 1e6  # GFLOP/s or GB/s: more than any machine of the next years
 
 
 @dataclass(frozen=True)
@@ -115,12 +118,22 @@ def roofs(threads: int = 1, *, remeasure: bool = False, cache: Path | None = Non
         return kept[key]
     fresh = measure_roofs(threads)
     if fresh.warning is None:
+        kept = _read(path)  # again: another process may have measured meanwhile
         kept[key] = higher(kept[key], fresh) if key in kept else fresh
-        text = json.dumps({name: asdict(each) for name, each in kept.items()}, indent=2)
         with contextlib.suppress(OSError):  # a home that cannot be written to: measured next time
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            _write(path, kept)
     return fresh
+
+
+def _write(path: Path, kept: Mapping[str, Roofs]) -> None:
+    """Write the file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_text(json.dumps({name: asdict(each) for name, each in kept.items()}, indent=2))
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _key(threads: int) -> str:
@@ -131,16 +144,25 @@ def _key(threads: int) -> str:
 
 
 def _read(path: Path) -> dict[str, Roofs]:
-    """The roofs that are kept; none where the file is missing or cannot be read."""
+    """The roofs that are kept, without those that are damaged or noisy."""
     try:
-        kept = json.loads(path.read_text()).items()
-        lists = ("caches", "spreads")
-        return {
-            key: Roofs(**{**each, **{name: tuple(each[name]) for name in lists}})
-            for key, each in kept
-        }
-    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+        entries = dict(json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError, RecursionError):
         return {}
+    found = {str(key): _kept(entry) for key, entry in entries.items()}
+    return {key: roofs for key, roofs in found.items() if roofs}
+
+
+def _kept(entry: Any) -> Roofs | None:
+    """The roofs of one entry; None unless they are numbers that a machine can reach."""
+    try:
+        lists = {name: tuple(map(float, entry[name])) for name in ("caches", "spreads")}
+        found = Roofs(**{**entry, **lists, "taken": str(entry["taken"])})
+        rates = [rate for rate, _ in _rates(found)]
+        good = all(0 < float(rate) < FASTEST for rate in rates) and found.warning is None
+    except (TypeError, ValueError, KeyError):
+        return None
+    return found if good else None
 
 
 def _readings(call: Call, threads: int) -> Timing:

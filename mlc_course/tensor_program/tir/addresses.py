@@ -12,6 +12,7 @@ from math import prod
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import describe
+from mlc_course.tensor_program.tir.flattening import check_flattening
 from mlc_course.tensor_program.tir.traversal import (
     Expr,
     Step,
@@ -23,6 +24,7 @@ from mlc_course.tensor_program.tir.traversal import (
     walk,
 )
 from mlc_course.tensor_program.tir.tvm import (
+    BufferType,
     Call,
     MemoryStages,
     PrimFunc,
@@ -58,7 +60,10 @@ def placed(
     vector registers of this machine together.
     """
     function = main_function(program)
-    walk(function)  # refuses what is not followed, in the course's words, before TVM does
+    # What is not followed is refused in the course's words, before TVM does it in its own.
+    for buffer in (*function.params, *buffers(walk(function))):
+        check_plain(buffer)
+    check_flattening(function)
     stages = memory_stages(function)
     steps = walk(stages.compact)
     base: dict[Var, int] = {}
@@ -66,8 +71,6 @@ def placed(
         base[buffer] = start
         start += _pages(buffer)
     base |= _places(stages, start)
-    for buffer in (*stages.compact.params, *buffers(steps)):
-        check_plain(buffer)
     for buffer in [each for each in base if each.ty.storage_scope in registers]:
         _check_fits(buffer)
         del base[buffer]
@@ -75,9 +78,13 @@ def placed(
 
 
 def own_buffers(function: PrimFunc) -> Iterator[Var]:
-    """The buffers that the blocks of a program allocate, in program order."""
-    blocks = (node for node in every_node(function) if isinstance(node, SBlock))
-    return (buffer for block in blocks for buffer in block.alloc_buffers)
+    """The buffers that the blocks and statements of a program allocate, in program order."""
+    for node in every_node(function):
+        match node:
+            case SBlock():
+                yield from node.alloc_buffers
+            case tirx.AllocBuffer():
+                yield node.buffer
 
 
 def _allocations(root: object) -> Iterator[Var]:
@@ -159,8 +166,14 @@ def _check_fits(buffer: Var) -> None:
 
 
 def check_plain(buffer: Var) -> None:
-    """Raise ``UsageError`` for a buffer that is no row-major array of single numbers."""
+    """Raise ``UsageError`` for what is no row-major array of single numbers, of a known shape."""
     ty = buffer.ty
+    if not isinstance(ty, BufferType) or not all(isinstance(n, tirx.IntImm) for n in buffer.shape):
+        raise UsageError(
+            f"{buffer.name}: its addresses are not followed",
+            expected="a buffer of a known shape",
+            got=f"{ty}",
+        )
     offset = ty.elem_offset if isinstance(ty.elem_offset, tirx.IntImm) else None
     odd = {
         "strides": bool(len(ty.strides)),

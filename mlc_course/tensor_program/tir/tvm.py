@@ -22,7 +22,7 @@ import tvm
 import tvm_ffi
 from numpy.typing import NDArray
 from tvm import IRModule, libinfo, te, tirx
-from tvm.ir import Node, Op, PrimType
+from tvm.ir import Node, Op, PrimType, Range
 from tvm.ir.expr import Call, StringImm, TensorLoad
 from tvm.ir.utils import derived_object
 from tvm.s_tir import SBlock, SBlockRealize, Schedule
@@ -33,7 +33,7 @@ from tvm.s_tir.schedule.schedule import ScheduleError
 from tvm.script import tirx as T
 from tvm.support import cc
 from tvm.support.popen_pool import PopenPoolExecutor
-from tvm.sym import Analyzer
+from tvm.sym import Analyzer, iter_map_simplify
 from tvm.target import Target, codegen
 from tvm.tirx import PrimFunc
 from tvm.tirx.analysis import undefined_vars
@@ -64,6 +64,7 @@ __all__ = [
     "PopenPoolExecutor",
     "PrimFunc",
     "PrimType",
+    "Range",
     "SBlock",
     "SBlockRV",
     "SBlockRealize",
@@ -85,6 +86,8 @@ __all__ = [
     "load_cpu_intrinsics",
     "linker",
     "load_program",
+    "iter_map_simplify",
+    "opaque_blocks",
     "memory_stages",
     "meta_schedule",
     "runtime_library",
@@ -195,11 +198,10 @@ def every_node(root: Any) -> Iterator[Any]:
     return iter(found)
 
 
-def before_and_after_flattening(module: IRModule) -> tuple[IRModule, IRModule]:
-    """The program just before TVM makes its buffers one-dimensional, and just after.
+def opaque_blocks(module: IRModule) -> IRModule:
+    """The program whose indices are made of loops, as TVM's first passes leave it.
 
-    The passes are those with which TVM's pipeline begins; what follows them, such as unrolling, can
-    take long. Raises ``RuntimeError`` or ``ValueError`` where TVM fails on the program.
+    Raises what TVM raises.
     """
     for each in (
         s_tir_transform.CanonicalizeLoop(),
@@ -209,6 +211,19 @@ def before_and_after_flattening(module: IRModule) -> tuple[IRModule, IRModule]:
         s_tir_transform.ConvertBlocksToOpaque(),
         s_tir_transform.LiftThreadBinding(),
         s_tir_transform.ManifestSharedMemoryLocalStage(),
+    ):
+        module = each(module)
+    return module
+
+
+def before_and_after_flattening(module: IRModule) -> tuple[IRModule, IRModule]:
+    """The program just before TVM makes its buffers one-dimensional, and just after.
+
+    The passes are those with which TVM's pipeline begins; what follows them, such as unrolling, can
+    take long. Raises what TVM raises.
+    """
+    module = opaque_blocks(module)
+    for each in (
         s_tir_transform.CompactBufferAllocation(),
         s_tir_transform.LowerAutoCopy(),
         s_tir_transform.UnifyThreadBinding(),

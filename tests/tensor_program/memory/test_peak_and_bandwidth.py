@@ -190,3 +190,50 @@ def test_the_peak_is_not_that_of_a_kernel_optimized_away() -> None:
 def test_threads_that_this_machine_does_not_have_are_refused(threads: int) -> None:
     with pytest.raises(UsageError):
         measure_roofs(threads)
+
+
+DAMAGED = [
+    {"gflops": "fast"},
+    {"gflops": None},
+    {"gflops": 0},
+    {"gflops": float("nan")},
+    {"gbytes_per_s": 1e300},
+    {"gbytes_per_s": -5.0},
+    {"spreads": ["a", "b"]},
+    {"spreads": [0.01]},
+    {"spreads": [0.5, 0.5]},  # noisy: kept before noisy ones were not
+    {"caches": 3},
+    {"taken": None, "caches": [1.0]},
+]
+
+
+@pytest.mark.parametrize("change", DAMAGED, ids=str)
+def test_a_damaged_entry_is_measured_again_and_the_others_stay(
+    change: dict[str, Any], measured: Measured, tmp_path: Path
+) -> None:
+    file = tmp_path / "roofs.json"
+    good = asdict(roofs(cache=file))
+    (key,) = json.loads(file.read_text())
+    file.write_text(json.dumps({"another": good, key: {**good, **change}}))
+    assert roofs(cache=file).gflops == 100.0
+    assert measured.asked == [1, 1]
+    assert set(json.loads(file.read_text())) == {"another", key}
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_another_process_writes_meanwhile_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "roofs.json"
+    other = Roofs(1, 300.0, 30.0, (), (0.01, 0.01), "now")
+
+    def measured_beside_another(threads: int = 1) -> Roofs:
+        file.write_text(json.dumps({key: asdict(other), "another": asdict(other)}))
+        return Roofs(threads, 100.0, 10.0, (), (0.01, 0.01), "now")
+
+    key = module._key(1)
+    monkeypatch.setattr(module, "measure_roofs", measured_beside_another)
+    roofs(cache=file)
+    kept = json.loads(file.read_text())
+    assert set(kept) == {key, "another"}
+    assert kept[key]["gflops"] == 300.0

@@ -235,3 +235,27 @@ def test_every_chain_misses_as_often_as_cachegrind_says(
     program = chain()
     shape = address_trace(program).buffers[0].shape
     check(program, [shape] * 2, tmp_path)
+
+
+def test_a_buffer_of_a_statement_has_a_place_too() -> None:
+    @T.prim_func(s_tir=True)
+    def allocated(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        C = T.alloc_buffer((64,), "float32")
+        for i in range(64):
+            C[i] = A[i]
+        for i in range(64):
+            B[i] = C[63 - i]
+
+    found = count(allocated, Cache(bytes=32 << 10))[0]
+    assert found.misses == 3 * 64 * 4 // 64
+
+
+def test_a_program_without_accesses_misses_nothing() -> None:
+    @T.prim_func(s_tir=True)
+    def idle(A: T.Buffer((64,), "float32")):
+        for i in range(0):
+            A[i] = T.float32(0)
+
+    assert count(idle, Cache())[0].misses == 0
+    assert not sum(reuse(idle).first.values())
+    assert address_trace(idle).addresses.size == 0
