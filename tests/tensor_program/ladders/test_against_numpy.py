@@ -60,8 +60,9 @@ def test_standings_mark_a_contestant_with_a_warning_and_tell_it_below() -> None:
 
 
 def test_one_contestant_over_another_is_compared_round_by_round() -> None:
-    numpy = Timing("NumPy", (1.0, 9.0, 2.0))
-    slow, fast = Timing("slow", (2.0, 8.0, 4.0)), Timing("fast", (1.0, 2.0, 1.0), 0.5)
+    numpy = Timing("NumPy", (1.0, 9.0, 2.0), by_cpu=True)
+    slow = Timing("slow", (2.0, 8.0, 4.0), by_cpu=True)
+    fast = Timing("fast", (1.0, 2.0, 1.0), 0.5, by_cpu=True)
     found = {"slow": Comparison(slow, numpy), "fast": Comparison(fast, numpy)}
     assert speedup(found, "fast", over="slow").ratio == 4
     assert speedup(found, "slow", over="fast").ratio == 0.25
