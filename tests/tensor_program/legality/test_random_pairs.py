@@ -83,6 +83,6 @@ def test_legal_is_never_different(
         tried(f"pairs of {pair.__name__.removesuffix('_pair')}s {kind}", cases)
     harmless = sum(cases for kind, cases in verdicts.items() if "never" in kind)
     assert verdicts["legal"]
-    assert verdicts["illegal"]
+    assert verdicts["illegal"] or not full
     if pair is workload_pair:
         assert harmless <= 0.05 * sum(verdicts.values())
