@@ -232,7 +232,7 @@ def value(expr: Any, at: dict[Any, int]) -> int:
 
 
 def negative(expr: Any) -> bool:
-    """Whether a quotient or remainder is by a negative number."""
+    """Tell whether a quotient or remainder is by a negative number."""
     divisor = expr.b if isinstance(expr, tirx.FloorDiv | tirx.FloorMod) else None
     found = isinstance(divisor, tirx.IntImm) and int(divisor) < 0
     return found or any(map(negative, operands(expr)))
