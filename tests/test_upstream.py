@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 from private_buffers import carried, temporary
 
+from mlc_course.tensor_program.ladders import checked
 from mlc_course.tensor_program.legality import run_as
-from mlc_course.tensor_program.problems import aligned
-from mlc_course.tensor_program.tir import T, compile_program, shared_tensor, tvm
+from mlc_course.tensor_program.problems import aligned, make_workload
+from mlc_course.tensor_program.schedule import steps
+from mlc_course.tensor_program.tir import Schedule, T, compile_program, shared_tensor, tvm
 
 HELPERS = Path(__file__).parent / "helpers"
 LANES = run_as(temporary, "i", "vectorized")
@@ -122,3 +124,22 @@ def test_upstream_still_breaks_copies_when_a_root_is_annotated() -> None:
         timeout=120,
     )
     assert done.stdout.strip() == "0", done.stderr
+
+
+def in_four_sums() -> Schedule:
+    """A product whose sum is cut in four, in loops that break LLVM's SLP vectorizer."""
+    sch = Schedule(make_workload("matmul", (5, 4, 3)).program())
+    steps.reorder(sch, "C", "n", "k", "m")
+    steps.several_sums(sch, "C", "k", 4)
+    return sch
+
+
+def test_upstream_still_uses_vectors_before_they_are_made() -> None:
+    with pytest.raises(RuntimeError, match="does not dominate all uses"):
+        tvm.compile_module(in_four_sums().mod, tvm.cpu_target(cpu="haswell"))
+
+
+def test_such_a_program_is_compiled_without_that_pass() -> None:
+    work = make_workload("matmul", (5, 4, 3))
+    inputs = work.inputs()
+    checked(work, in_four_sums(), inputs, work.reference(inputs))

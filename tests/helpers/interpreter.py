@@ -82,9 +82,9 @@ class Interpreter:
                 raise NotImplementedError(type(stmt))
 
     def loop(self, stmt: Any, env: Env, own: Mapping[Any, Any]) -> Iterator[None]:
-        begin = int(stmt.min)
+        begin, extent = (int(self.value(each, env, own)) for each in (stmt.min, stmt.extent))
         rounds = []
-        for i in range(begin, begin + int(stmt.extent)):
+        for i in range(begin, begin + extent):
             made = {b: np.full(_shape(b), np.nan) for b in self.private.get(stmt, ())}
             rounds.append(self.statement(stmt.body, {**env, stmt.loop_var: i}, {**own, **made}))
         if stmt.kind not in TOGETHER:

@@ -16,7 +16,10 @@ from mlc_course.tensor_program.tir.tvm import (
     TensorProgram,
     compile_module,
     cpu_target,
+    without_slp,
 )
+
+INVALID = "LLVM module verification failed"  # TVM's words for a fault of LLVM's own optimizer
 
 
 def compile_program(
@@ -58,6 +61,11 @@ def _compiled(program: TensorProgram, target: Target) -> Any:
         if isinstance(each, PrimFunc):
             check_flattening(each)
     try:
-        return compile_module(module, target)
+        try:
+            return compile_module(module, target)
+        except RuntimeError as error:
+            if INVALID not in str(error):
+                raise
+            return compile_module(module, without_slp(target))
     except Exception as error:  # only TVM runs here
         raise not_compiled(error) from None

@@ -98,6 +98,7 @@ __all__ = [
     "undefined_vars",
     "use_threads",
     "version",
+    "without_slp",
 ]
 
 ALIGNMENT = 64  # bytes; what TVM's generated code may assume of a buffer
@@ -128,6 +129,11 @@ def load_cpu_intrinsics() -> None:
 def cpu_target(threads: int = 1, cpu: str | None = None) -> Target:
     """The machine to generate code for: this one, or another that LLVM knows by name."""
     return Target({"kind": "llvm", "mcpu": cpu or host_cpu(), "num-cores": threads})
+
+
+def without_slp(target: Target) -> Target:
+    """The same target, where LLVM makes no vectors of straight-line code (docs/upstream.md)."""
+    return Target({**target.export(), "cl-opt": ["-vectorize-slp=false"]})
 
 
 def is_known_cpu(cpu: str) -> bool:
