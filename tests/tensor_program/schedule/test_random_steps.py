@@ -68,6 +68,7 @@ def check(sch: Schedule, kind: str, sizes: tuple[int, int, int], seed: int) -> N
 
 @pytest.mark.slow
 @pytest.mark.fuzz
+@pytest.mark.timeout(1800)  # 5,000 programs take ten minutes
 def test_a_step_is_refused_or_right(full: bool, seed: int, tried: Tried) -> None:
     @hypothesis.seed(seed)
     @hypothesis.settings(
