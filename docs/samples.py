@@ -139,12 +139,29 @@ def ladder() -> str:
 
 
 def last_rungs() -> str:
-    """The last rung of each ladder beside the ratio that it was built for."""
+    """The last rung of each ladder on both machines, beside the ratio that it was built for."""
+    wide, narrow = (recorded(name) for name in ("ladder", "ladder_avx2"))
     lines = [
-        f"| {each['what']} | {each['measured']:.2f} | {each['wanted']:.2f} |"
-        for each in recorded("ladder")["targets"]
+        f"| {each['what']} | {each['measured']:.2f} | {other['measured']:.2f} "
+        f"| {each['wanted']:.2f} |"
+        for each, other in zip(wide["targets"], narrow["targets"], strict=True)
     ]
-    return rows("| ladder | NumPy / ours | built for |", *lines)
+    head = "| | AVX-512 | AVX2 | built for |"
+    made = f"{made_on(wide)}; {made_on(narrow)}; `benchmarks/ladder.py`"
+    return f"{rows(head, *lines)}\n\n({made})"
+
+
+def two_machines() -> str:
+    """Every rung of the article's workload with vectors of 16 and of 8 numbers."""
+    climbs = [recorded(name)["climbs"]["1 thread"]["rungs"] for name in ("ladder", "ladder_avx2")]
+    lines = []
+    for pair in zip(*climbs, strict=True):
+        cells = [
+            f"{milliseconds(rung['median_s'])} | {rung['ratio_to_numpy']:.2f}" for rung in pair
+        ]
+        lines.append(f"| {pair[0]['name']} | {' | '.join(cells)} |")
+    head = "| rung | AVX-512 | NumPy / ours | AVX2 | NumPy / ours |"
+    return rows(head, *lines)
 
 
 def strategies() -> str:
@@ -257,6 +274,7 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "check": a_check,
     "house": house,
     "ladder": ladder,
+    "two-machines": two_machines,
     "last-rungs": last_rungs,
     "count-misses": lambda: example("count_misses.py"),
     "is-it-legal": lambda: example("is_it_legal.py"),

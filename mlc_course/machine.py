@@ -16,6 +16,8 @@ from pathlib import Path
 
 import psutil
 
+from mlc_course.errors import UsageError
+
 FLOAT32_BITS = 32
 UNKNOWN = "unknown"
 # instruction set -> (bits in a vector register, number of vector registers); where nothing is known
@@ -27,6 +29,11 @@ VECTOR_REGISTERS = {
     "SSE": (128, 16),
     UNKNOWN: (128, 16),
 }
+# A machine with more registers can stand in for one with fewer: with this variable set to one of
+# these names, programs are written and compiled for that instruction set, on the caches that are
+# here. NumPy does the same with OPENBLAS_CORETYPE=Haswell.
+STAND_IN = "MLC_COURSE_ISA"
+NARROWER = {"AVX-512": ("AVX2", "SSE"), "AVX2": ("SSE",)}
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 
@@ -64,12 +71,15 @@ class Machine:
 
 @functools.cache
 def describe() -> Machine:
-    """The machine that runs this process. Never raises: what cannot be read is 0 or 'unknown'."""
-    isa = _isa(_cpu_flags(), platform.machine())
+    """The machine that runs this process; what cannot be read is 0 or 'unknown'.
+
+    Raises ``UsageError`` where ``MLC_COURSE_ISA`` asks for instructions that it lacks.
+    """
+    isa = stand_in() or _native()
     bits, registers = VECTOR_REGISTERS[isa]
     caches = _caches_linux() or _caches_macos()
     return Machine(
-        cpu=_cpu_name(),
+        cpu=_cpu_name() + (f" (code for {isa} only)" if stand_in() else ""),
         system=f"{platform.system()} {platform.release()}",
         cores=usable_cores(),
         isa=isa,
@@ -84,6 +94,25 @@ def describe() -> Machine:
         l2_ways=caches.get("l2_ways", 0),
         l3_ways=caches.get("l3_ways", 0),
     )
+
+
+def stand_in() -> str | None:
+    """The instruction set that ``MLC_COURSE_ISA`` asks for, if it is another one.
+
+    Raises ``UsageError`` where this machine lacks it.
+    """
+    asked, native = os.environ.get(STAND_IN, ""), _native()
+    if asked in ("", native):
+        return None
+    possible = NARROWER.get(native, ())
+    if asked not in possible:
+        raise UsageError(
+            f"{STAND_IN}: this machine cannot stand in for one with {asked}",
+            expected=" | ".join((native, *possible)),
+            got=asked,
+            hint=f"unset {STAND_IN}",
+        )
+    return asked
 
 
 def usable_cores() -> int:
@@ -163,6 +192,11 @@ def _text(path: Path) -> str:
         return path.read_text()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def _native() -> str:
+    """The instruction set of this processor."""
+    return _isa(_cpu_flags(), platform.machine())
 
 
 def _isa(flags: set[str], architecture: str) -> str:

@@ -18,7 +18,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from threadpoolctl import threadpool_limits
 
@@ -71,6 +71,10 @@ class Timing:
     def iqr_s(self) -> tuple[float, float]:
         """First and third quartile, in seconds."""
         return quartiles(self.seconds)
+
+    def times(self, factor: float) -> Timing:
+        """The readings of a part, as those of the whole: each so many times as long."""
+        return replace(self, seconds=tuple(factor * each for each in self.seconds))
 
     @property
     def spread(self) -> float:
@@ -151,11 +155,17 @@ def mark(warning: str | None) -> str:
 
 
 def warning_lines(warnings: Iterable[str | None]) -> list[str]:
-    """The first warning of each mark, to be put below a table whose rows have the marks."""
-    first: dict[str, str] = {}
+    """A line for each mark, to be put below a table whose rows have the marks.
+
+    It tells the first warning with this mark, and how many more there are.
+    """
+    found: dict[str, list[str]] = {}
     for each in filter(None, warnings):
-        first.setdefault(mark(each), f"warning: {each}")
-    return list(first.values())
+        found.setdefault(mark(each), []).append(each)
+    return [
+        f"warning: {first}" + (f"; {len(others)} more of this kind" if others else "")
+        for first, *others in found.values()
+    ]
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:

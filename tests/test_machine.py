@@ -7,7 +7,9 @@ import psutil
 import pytest
 
 from mlc_course import machine
+from mlc_course.errors import UsageError
 from mlc_course.machine import VECTOR_REGISTERS
+from mlc_course.tensor_program.tir import tvm
 
 AVX512 = "fpu sse sse2 avx avx2 fma avx512f avx512dq avx512vl"
 SYSFS = {  # index -> level, type, size, line
@@ -260,3 +262,45 @@ def test_memory_is_limited_by_groups_of_the_first_version(tmp_path: Path) -> Non
         "memory/docker/1/memory.usage_in_bytes": "300",
     }
     assert machine.memory_left(*cgroups(tmp_path, V1, files)) == 700
+
+
+# --- standing in for another ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Descriptions that are made anew, of a processor with AVX-512."""
+    monkeypatch.setattr(machine, "_isa", lambda *_: "AVX-512")
+    monkeypatch.setattr(machine, "describe", machine.describe.__wrapped__)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("isa", ["AVX2", "SSE"])
+def test_a_machine_stands_in_for_one_with_fewer_registers(
+    fresh: pytest.MonkeyPatch, isa: str
+) -> None:
+    native = machine.describe()
+    fresh.setenv("MLC_COURSE_ISA", isa)
+    found = machine.describe()
+    assert (found.isa, found.vector_bits, found.vector_registers) == (isa, *VECTOR_REGISTERS[isa])
+    assert found.cpu == f"{native.cpu} (code for {isa} only)"
+    assert found.l2_bytes == native.l2_bytes
+
+
+@pytest.mark.parametrize("isa", ["", "AVX-512"])
+def test_nothing_changes_where_it_stands_in_for_itself(fresh: pytest.MonkeyPatch, isa: str) -> None:
+    native = machine.describe()
+    fresh.setenv("MLC_COURSE_ISA", isa)
+    assert machine.describe() == native
+
+
+@pytest.mark.parametrize("isa", ["NEON", "AVX-1024", "avx2"])
+def test_what_a_machine_cannot_run_is_refused(fresh: pytest.MonkeyPatch, isa: str) -> None:
+    fresh.setenv("MLC_COURSE_ISA", isa)
+    with pytest.raises(UsageError, match=r"AVX-512 \| AVX2 \| SSE"):
+        machine.describe()
+
+
+def test_a_stand_in_is_compiled_for(fresh: pytest.MonkeyPatch) -> None:
+    fresh.setenv("MLC_COURSE_ISA", "AVX2")
+    assert tvm.host_cpu.__wrapped__() == "haswell"

@@ -160,7 +160,7 @@ def test_a_call_that_ran_on_two_cores_has_a_warning() -> None:
 
 def test_a_warning_that_several_have_is_explained_once() -> None:
     assert warning_lines([None, "noisy: a", "few rounds: b", "noisy: c"]) == [
-        "warning: noisy: a",
+        "warning: noisy: a; 1 more of this kind",
         "warning: few rounds: b",
     ]
     assert mark(None) == ""

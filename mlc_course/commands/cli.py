@@ -65,7 +65,13 @@ def add_ladder(subparsers: Subparsers) -> None:
     parser.add_argument("workload", help="matmul_exp_matmul, matmul, linear_relu, softmax, conv2d")
     _add_problem(parser)
     parser.add_argument("--rungs", type=_words, default=(), metavar="A,B", help="only these")
-    parser.add_argument("--quick", action="store_true", help="small sizes, under 20 seconds")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help="small sizes, under 20 seconds")
+    length.add_argument(
+        "--thorough",
+        action="store_true",
+        help="time slow rungs on all their rows, and each for longer (minutes)",
+    )
     _add_file(parser, "--json", "write the record here")
     _add_file(parser, "--plot", "draw it here (.png, .svg)")
     _add_file(

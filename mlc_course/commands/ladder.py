@@ -24,7 +24,8 @@ from mlc_course.tensor_program.plots import save_plot, save_roofline
 from mlc_course.tensor_program.problems import make_workload
 from mlc_course.units import milliseconds
 
-BUDGET_S, QUICK_BUDGET_S = 8.0, 0.3  # of measuring, for one rung
+# Seconds of measuring, for one rung.
+THOROUGH_BUDGET_S, BUDGET_S, QUICK_BUDGET_S = 8.0, 2.0, 0.3
 PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -35,6 +36,7 @@ def run(
     threads: int = 1,
     rungs: tuple[str, ...] = (),
     quick: bool = False,
+    thorough: bool = False,
     json_path: Path | None = None,
     plot_path: Path | None = None,
     roofline_path: Path | None = None,
@@ -43,6 +45,7 @@ def run(
 
     Raises ``UsageError`` for an unknown workload, rung or file format before anything is measured.
     """
+    budget_s = THOROUGH_BUDGET_S if thorough else QUICK_BUDGET_S if quick else BUDGET_S
     every = ladder(workload)
     asked = select(every, rungs) if rungs else every
     problem = make_workload(workload, sizes or (QUICK_SIZES[workload] if quick else ()))
@@ -59,9 +62,7 @@ def run(
     stopped = False
     with tqdm(total=len(asked), unit="rung", leave=False, disable=None) as bar:
         bar.set_postfix_str(asked[0].name)
-        steps = climb(
-            problem, asked, threads=threads, budget_s=QUICK_BUDGET_S if quick else BUDGET_S
-        )
+        steps = climb(problem, asked, threads=threads, budget_s=budget_s, thorough=thorough)
         try:
             for done in interruptible(steps):
                 climbed.append(done)
@@ -108,7 +109,11 @@ def _finish(
         return
     numpy = milliseconds(taken["baseline"]["median_s"])
     print(f"{'NumPy':<16} {numpy:>11}\n{record.made_on(taken)}")
-    for line in warning_lines(each["warning"] for each in (taken["roofs"], *taken["rungs"])):
+    warnings = (each["warning"] for each in (taken["roofs"], *taken["rungs"]))
+    for rung in taken["rungs"]:
+        if part := record.timed_part(taken, rung):
+            print(f"{rung['name']}: {part}; --thorough times them all")
+    for line in warning_lines(warnings):
         print(line)
     if json_path:
         record.save(taken, json_path)

@@ -32,6 +32,7 @@ from mlc_course.tensor_program.ladders import (
     made_on,
     recorded,
     roofs_of,
+    timed_part,
 )
 from mlc_course.tensor_program.ladders import ladder as ladder_of
 from mlc_course.tensor_program.memory import roofs
@@ -43,17 +44,15 @@ RECORDINGS = {"one": "{}_1_thread", "all": "{}_all_threads"}
 
 @dataclass(frozen=True)
 class Course:
-    """The climb to make: sizes ("small" or "full"), the first rung, and the time on each rung."""
+    """The climb to make: sizes ("small" or "full"), and the time on each rung."""
 
     sizes: str
-    first: int
     budget_s: float
 
 
 COURSES = {
-    "small sizes": Course("small", 0, 0.4),
-    "full sizes, without the naive rung": Course("full", 1, 1.0),
-    "full sizes": Course("full", 0, 1.0),
+    "small sizes": Course("small", 0.4),
+    "full sizes": Course("full", 1.0),
 }
 TIMES = "times"
 # Larger than the command line's --quick: the caches must not hold everything.
@@ -189,13 +188,18 @@ class LadderWidget(Widget):
         self.names, self.count = [rung["name"] for rung in rungs], len(rungs)
         self.views = [TIMES, *roofs_of(self.record).sources]
         self.svg = self._picture(self.record, self.selected if chosen else None)
-        self.name, self.reason = (chosen["name"], chosen["why"]) if chosen else ("", "")
+        self.name = chosen["name"] if chosen else ""
+        self.reason = self._reason(self.record, chosen) if chosen else ""
         self.program = self._programs(rungs) if chosen else ""
 
     def _picture(self, record: Record, place: int | None) -> str:
         if self.view == TIMES or not is_counted(record):
             return ladder_svg(record, place, planned=self._planned)
         return record_svg(record, self.view, place)
+
+    def _reason(self, record: Record, rung: Record) -> str:
+        part = timed_part(record, rung)
+        return f"{rung['why']} ({part.capitalize()}.)" if part else str(rung["why"])
 
     def _programs(self, rungs: list[Record]) -> str:
         before, after = rungs[max(self.selected - 1, 0)], rungs[self.selected]
@@ -220,7 +224,7 @@ class LadderWidget(Widget):
         course = COURSES[self.course]
         sizes = SMALL_SIZES[self._workload] if course.sizes == "small" else ()
         workload = make_workload(self._workload, sizes)
-        rungs = self._rungs[course.first :]
+        rungs = self._rungs
         self._planned = [rung.name for rung in rungs]
         climbed: list[Climbed] = []
         self.busy = True

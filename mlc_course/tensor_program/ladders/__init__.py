@@ -32,6 +32,8 @@ from mlc_course.tensor_program.ladders.micro_kernels import (
     RegisterTile,
     micro_kernel,
     register_tile,
+    tile_for,
+    why_tile,
 )
 from mlc_course.tensor_program.ladders.record import (
     Record,
@@ -43,6 +45,7 @@ from mlc_course.tensor_program.ladders.record import (
     ratio_interval,
     recorded,
     save,
+    timed_part,
 )
 from mlc_course.tensor_program.ladders.roofline import Point, counted, is_counted, points, roofs_of
 from mlc_course.tensor_program.ladders.rungs import Climbed, Rung, checked, climb, scheduled, select
@@ -89,4 +92,7 @@ __all__ = [
     "softmax",
     "speedup",
     "standings",
+    "tile_for",
+    "timed_part",
+    "why_tile",
 ]

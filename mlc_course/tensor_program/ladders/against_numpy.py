@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mlc_course.errors import check_known
-from mlc_course.measure import Call, Comparison, compare, warning_lines
+from mlc_course.measure import Call, Comparison, compare, limited_threads, warning_lines
 from mlc_course.tensor_program.ladders.catalogue import ladder
 from mlc_course.tensor_program.ladders.rungs import Rung, checked, scheduled, select
 from mlc_course.tensor_program.problems import Workload, make_workload
@@ -40,7 +40,8 @@ def contest(
         rungs = ladder(problem.name)
         rung = select(rungs, [rung])[0] if rung else rungs[-1]
     inputs, out = problem.inputs(), problem.output()
-    reference = problem.reference(inputs)
+    with limited_threads(threads):
+        reference = problem.reference(inputs)
     ours = checked(problem, scheduled(problem, rung), inputs, reference, threads=threads).call
     return Contest(problem.title, ours, lambda: problem.numpy(*inputs, out))
 

@@ -7,13 +7,16 @@ what the article says TVM lacks: staged memory, packing, and a micro-kernel held
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from mlc_course.machine import Machine
 from mlc_course.tensor_program.ladders.micro_kernels import (
     Product,
-    RegisterTile,
+    by_shape,
+    left_is_larger,
     micro_kernel,
     register_tile,
+    tile_for,
 )
 from mlc_course.tensor_program.ladders.rungs import Rung
 from mlc_course.tensor_program.schedule import lookup, steps
@@ -106,24 +109,32 @@ def _parallel(sch: Schedule) -> None:
     _hoist_inits(sch)
 
 
-def _products(tile_size: RegisterTile, *, fast_exp: bool = False, **choices: bool) -> Apply:
+def _products(machine: Machine, *, larger_stays: bool = False, **choices: bool) -> Apply:
     def apply(sch: Schedule) -> None:
-        micro_kernel(sch, FIRST, tile_size, fast_exp=fast_exp, **choices)
-        micro_kernel(sch, SECOND, tile_size, **choices)
+        tiles = [tile_for(machine, sch, p) for p in PRODUCTS]
+        rows = [larger_stays and left_is_larger(sch, p) for p in PRODUCTS]
+        for p, tile, rows_outermost in zip(PRODUCTS, tiles, rows, strict=True):
+            micro_kernel(sch, p, tile, rows_outermost=rows_outermost, **choices)
 
     return apply
 
 
+def _best(sch: Schedule, machine: Machine) -> None:
+    by_shape(sch, FIRST, machine, fast_exp=True)
+    by_shape(sch, SECOND, machine)
+
+
 def rungs(machine: Machine) -> tuple[Rung, ...]:
-    """The rungs, for any sizes; the register tile is the machine's."""
+    """The rungs, for any sizes; register tiles are the machine's, and waste little at the edges."""
     size = register_tile(machine)
-    lines = f"{size.rows} x {size.columns}"
+    vectors = size.columns // machine.lanes
     return (
         Rung(
             "naive",
             "Three nested loops: the innermost walks down a column of B, and each element it "
             "touches stands in another cache line.",
             _naive,
+            row_by_row=True,
         ),
         Rung(
             "reorder",
@@ -169,37 +180,46 @@ def rungs(machine: Machine) -> tuple[Rung, ...]:
         Rung("parallel", "The blocks of 16 rows are shared among the cores.", _parallel),
         Rung(
             "stage-memory",
-            f"A new tile, {lines}, fits the registers of this machine; it is summed in a local "
-            "buffer and written once, and B is read from a private copy, still row by row.",
-            _products(size, pack_right=False, unrolled=False),
+            f"A new tile, {size} or a little less, fits the registers of this machine; it is "
+            "summed in a local buffer and written once, and B is read from a private copy, still "
+            "row by row.",
+            _products(machine, pack_right=False, unrolled=False),
         ),
         Rung(
             "pack-B",
-            f"The copy of B is laid out in panels of {size.columns} columns, so the inner loop "
+            f"The copy of B is laid out in panels of {vectors} vectors a row, so the inner loop "
             "reads straight on: no new page and no new cache set for each row.",
-            _products(size, unrolled=False),
+            _products(machine, unrolled=False),
         ),
         Rung(
             "pack-A",
-            f"A is laid out in panels of {size.rows} rows too, as BLAS libraries do.",
-            _products(size, pack_left=True, unrolled=False),
+            "A is laid out in panels too, each as high as the tile, as BLAS libraries do.",
+            _products(machine, pack_left=True, unrolled=False),
         ),
         Rung(
             "micro-kernel",
-            f"The {lines} tile is written out row by row: with constant indices, its sums are sure "
-            "to stay in registers. LLVM often sees that unasked; then nothing changes.",
-            _products(size, pack_left=True),
+            "The tile is written out row by row: with constant indices, its sums are sure to stay "
+            "in registers. LLVM often sees that unasked; then nothing changes.",
+            _products(machine, pack_left=True),
         ),
         Rung(
             "pack-per-panel",
-            f"Each panel of B is packed just before use, so it is still in cache; {size.rows} "
-            "rows of A are few enough to be read in place, which saves their copy.",
-            _products(size, per_panel=True),
+            "Each panel of B is packed just before use, so it is still in cache; then all of A "
+            "passes by.",
+            _products(machine, pack_left=True, per_panel=True),
+        ),
+        Rung(
+            "larger-stays",
+            "Where A is no smaller than B, the other way round: panels of A, packed just before "
+            "use, stay in the nearest caches, and B passes by. What passes by is read again and "
+            "again from far away, so it had better be the smaller one.",
+            _products(machine, pack_left=True, per_panel=True, larger_stays=True),
         ),
         Rung(
             "polynomial-exp",
             "exp as a polynomial is vector instructions on a tile in registers, where the C "
-            "library takes one call per element.",
-            _products(size, per_panel=True, fast_exp=True),
+            "library takes one call per element. On other sizes than the article's a small A is "
+            "not packed, and for a few rows nothing is.",
+            partial(_best, machine=machine),
         ),
     )

@@ -93,6 +93,7 @@ def rung_record(workload: Workload, climbed: Climbed, roofs: Roofs) -> Record:
         "relative_error": climbed.relative_error,
         "warning": climbed.comparison.warning,
         "program": climbed.program,
+        "rows": climbed.rows,
     }
 
 
@@ -164,6 +165,12 @@ def title(record: Record) -> str:
         f"{mark(roofs.get('warning'))}; with its data in memory, no program can be faster than "
         f"{milliseconds(roofs['seconds'])}"
     )
+
+
+def timed_part(record: Record, rung: Record) -> str:
+    """What was timed of a rung, where that was not all: ``timed on 16 of its 1,024 rows``."""
+    rows = next(iter(record["workload"]["sizes"].values()))
+    return f"timed on {rung['rows']} of its {rows:,} rows" if rung.get("rows") else ""
 
 
 def row(rung: Record) -> str:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlc_course.machine import Machine
-from mlc_course.tensor_program.ladders.micro_kernels import Product, micro_kernel, register_tile
+from mlc_course.tensor_program.ladders.micro_kernels import (
+    Product,
+    by_shape,
+    micro_kernel,
+    register_tile,
+    tile_for,
+)
 from mlc_course.tensor_program.ladders.rungs import Rung
 from mlc_course.tensor_program.schedule import lookup, steps
 from mlc_course.tensor_program.tir import Schedule
@@ -19,7 +25,7 @@ def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
     size, p = register_tile(machine), product
 
     def gebp(**choices: bool) -> Apply:
-        return lambda sch: micro_kernel(sch, p, size, **choices)
+        return lambda sch: micro_kernel(sch, p, tile_for(machine, sch, p), **choices)
 
     def reorder(sch: Schedule) -> None:
         steps.reorder(sch, p.block, p.row, p.inner, p.column)
@@ -42,7 +48,12 @@ def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
         steps.hoist_init(sch, p.block, f"{p.inner}_0")
 
     return (
-        Rung("naive", "Three nested loops, the innermost down a column.", lambda sch: None),
+        Rung(
+            "naive",
+            "Three nested loops, the innermost down a column.",
+            lambda sch: None,
+            row_by_row=True,
+        ),
         Rung("reorder", "The innermost loop walks along rows of B and of the result.", reorder),
         Rung(
             "tile",
@@ -55,8 +66,8 @@ def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
         ),
         Rung(
             "pack-B",
-            f"B is laid out in panels of {size.columns} columns; each {size.rows} x "
-            f"{size.columns} tile is summed in a local buffer.",
+            f"B is laid out in panels of columns; each tile, {size} or a little less, is summed in "
+            "a local buffer.",
             gebp(unrolled=False),
         ),
         Rung(
@@ -69,5 +80,12 @@ def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
             "pack-per-panel",
             "Each panel of B is packed just before it is used, and is still in cache then.",
             gebp(per_panel=True),
+        ),
+        Rung(
+            "larger-stays",
+            "The larger operand stays in the nearest caches, panel by panel, each packed just "
+            "before it is used; the smaller one passes by. A small A is not packed, and for a few "
+            "rows nothing is.",
+            lambda sch: by_shape(sch, p, machine),
         ),
     )

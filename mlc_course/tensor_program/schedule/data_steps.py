@@ -10,6 +10,8 @@ from mlc_course.tensor_program.schedule.atomic import step
 from mlc_course.tensor_program.schedule.steps import fuse_consumer, split
 from mlc_course.tensor_program.tir import SBlock, Schedule, tirx
 
+ROW = 8  # elements of a row that are read at once where a panel is packed across rows
+
 
 @step
 def stage(sch: Schedule, block: str, operand: str) -> str:
@@ -37,7 +39,7 @@ def pack(sch: Schedule, block: str, operand: str, *, along: str, panel: int) -> 
     needs   ``along`` indexes one dimension of the operand; panel divides it
     why     the inner loops then read memory straight through: no jumps from row to row, each of
             which would be another page and another cache set
-    tvm     Schedule.cache_read, Schedule.transform_layout, split, reorder, vectorize
+    tvm     Schedule.cache_read, Schedule.transform_layout, split, reorder, unroll or vectorize
     """
     copy = stage(sch, block, operand)
     index, _ = lookup.read(sch, block, operand)
@@ -49,8 +51,23 @@ def pack(sch: Schedule, block: str, operand: str, *, along: str, panel: int) -> 
     outer, inner = (lookup.loop(sch, copy, f"{inside[axis]}_{half}") for half in "01")
     others = [lookup.loop(sch, copy, name) for i, name in enumerate(inside) if i != axis]
     sch.reorder(outer, *others, inner)
-    sch.vectorize(inner)
+    if axis == len(inside) - 1:
+        vector = power_of_two(panel, at_most=panel)
+        sch.vectorize(inner if vector == panel else sch.split(inner, [None, vector])[1])
+        return copy
+    # Neighbours in the panel are far apart in the operand: a few elements of each row are read.
+    sch.unroll(inner)
+    vector = power_of_two(lookup.length(sch, copy, inside[-1]), at_most=ROW)
+    if vector > 1:
+        _, few = sch.split(others[-1], [None, vector])
+        sch.reorder(inner, few)
+        sch.vectorize(few)
     return copy
+
+
+def power_of_two(length: int, *, at_most: int) -> int:
+    """The largest power of two that divides a length and is not above ``at_most``."""
+    return min(length & -length, 1 << (at_most.bit_length() - 1))
 
 
 def _check_panel(sch: Schedule, block: str, copy: str, along: str, panel: int) -> None:

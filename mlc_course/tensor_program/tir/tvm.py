@@ -41,7 +41,7 @@ from tvm.tirx.buffer import BufferType
 from tvm_ffi import Array
 
 from mlc_course.errors import UsageError
-from mlc_course.machine import usable_cores
+from mlc_course.machine import stand_in, usable_cores
 
 # TVM's thread pool is made at its first use, with this many threads; `use_threads` chooses among
 # them afterwards. They are not bound to cores: bound ones would fight with NumPy's for a core.
@@ -101,6 +101,7 @@ __all__ = [
     "without_slp",
 ]
 
+STAND_INS = {"AVX2": "haswell", "SSE": "x86-64"}  # processors with no wider vectors
 ALIGNMENT = 64  # bytes; what TVM's generated code may assume of a buffer
 STACK_BYTES = 1024  # TVM's kMaxStackAlloca: smaller global buffers are put on the stack
 version: str = tvm.__version__
@@ -108,8 +109,9 @@ version: str = tvm.__version__
 
 @functools.cache
 def host_cpu() -> str:
-    """LLVM's name of this processor, such as ``znver4`` or ``apple-m1``."""
-    return str(codegen.llvm_get_system_cpu())
+    """LLVM's name of this processor, such as ``znver4`` or ``apple-m1``, or of its stand-in."""
+    asked = stand_in()
+    return STAND_INS[asked] if asked else str(codegen.llvm_get_system_cpu())
 
 
 def load_cpu_intrinsics() -> None:

@@ -82,7 +82,7 @@ def test_whole_programs_show_every_line(widget: LadderWidget) -> None:
 @pytest.mark.parametrize(
     ("trait", "value"),
     [
-        ("selected", 15),
+        ("selected", 16),
         ("selected", -2),
         ("threads", "seven"),
         ("source", "elsewhere"),
@@ -104,16 +104,15 @@ def test_rungs_appear_while_they_are_measured(widget: LadderWidget) -> None:
     widget.observe(lambda change: counts.append(change.new), "count")
     widget.observe(lambda change: statuses.append(change.new), "status")
     widget.measure()
-    assert counts == list(range(1, 16))
-    assert any(status.startswith("Measuring pack-B, 11 of 15") for status in statuses)
+    assert counts == list(range(1, 17))
+    assert any(status.startswith("Measuring pack-B, 11 of 16") for status in statuses)
     assert widget.status.startswith("Measured here")
     assert (widget.source, widget.name, widget.busy) == ("here", "polynomial-exp", False)
 
 
-def test_a_course_can_leave_out_the_naive_rung(widget: LadderWidget) -> None:
+def test_a_course_can_climb_on_the_full_sizes(widget: LadderWidget) -> None:
     widget.course = list(COURSES)[1]
     widget.measure()
-    assert widget.names[0] == "reorder"
     assert widget.record is not None
     assert widget.record["workload"]["sizes"]["N"] == 3072
 
@@ -125,11 +124,11 @@ def test_an_interrupt_keeps_the_rungs_that_are_done(widget: LadderWidget) -> Non
 
     widget.observe(interrupt, "count")
     widget.measure()
-    assert widget.status == "Stopped: 4 of 15 rungs are measured."
+    assert widget.status == "Stopped: 4 of 16 rungs are measured."
     assert (widget.count, widget.busy, widget.source) == (4, False, "here")
     widget.unobserve(interrupt, "count")
     widget.measure()
-    assert widget.count == 15
+    assert widget.count == 16
 
 
 def test_recorded_and_measured_figures_can_be_compared(widget: LadderWidget) -> None:
@@ -203,7 +202,7 @@ def test_a_ladder_without_recordings_waits_for_a_measurement() -> None:
     widget = LadderWidget("matmul", recordings={}, climb=climb, roofs=roofs)
     assert (widget.svg, widget.status) == ("", "Nothing is recorded; press Measure here.")
     widget.measure()
-    assert widget.name == "pack-per-panel"
+    assert widget.name == "larger-stays"
 
 
 def test_where_no_widgets_run_there_is_a_picture_with_reasons(widget: LadderWidget) -> None:

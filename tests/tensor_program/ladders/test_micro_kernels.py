@@ -1,57 +1,69 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from machines import shaped
 from schedules import Program, matmul
 
-from mlc_course import machine
-from mlc_course.machine import VECTOR_REGISTERS, Machine
+from mlc_course.machine import VECTOR_REGISTERS
 from mlc_course.tensor_program.ladders.catalogue import MATMUL
 from mlc_course.tensor_program.ladders.micro_kernels import (
+    SUMS,
     RegisterTile,
     micro_kernel,
     register_tile,
     register_tiles,
+    why_tile,
 )
-from mlc_course.tensor_program.schedule import lookup
 
-ENOUGH_SUMS = 8  # two multiply-adds a cycle, each done after four: fewer leave the units idle
-
-
-def shaped(isa: str) -> Machine:
-    """This machine, with the vector registers of another."""
-    bits, registers = VECTOR_REGISTERS[isa]
-    return replace(machine.describe(), isa=isa, vector_bits=bits, vector_registers=registers)
+LENGTHS = (0, 1, 2, 3, 5, 7, 13, 31, 64, 1000, 1001, 1024)
 
 
+@pytest.mark.parametrize("rows", LENGTHS)
+@pytest.mark.parametrize("columns", LENGTHS)
 @pytest.mark.parametrize("isa", VECTOR_REGISTERS)
-def test_a_tile_and_what_it_is_made_of_fit_the_registers(isa: str) -> None:
+def test_a_tile_and_what_it_is_made_of_fit_the_registers(isa: str, rows: int, columns: int) -> None:
     here = shaped(isa)
-    tile = register_tile(here)
+    tile = register_tile(here, rows, columns)
     vectors, rest = divmod(tile.columns, here.lanes)
     assert rest == 0
-    sums, right, left = tile.rows * vectors, vectors, 1
-    assert sums + right + left <= here.vector_registers
-    assert sums >= ENOUGH_SUMS
-
-
-@pytest.mark.parametrize("isa", VECTOR_REGISTERS)
-def test_no_other_tile_that_fits_loads_less(isa: str) -> None:
-    here = shaped(isa)
-    tile = register_tile(here)
-    own = tile.columns // here.lanes
-    for rows in (1, 2, 4, 8, 16):
-        for vectors in (1, 2, 4):
-            if rows * vectors + vectors + 1 <= here.vector_registers:
-                assert (rows + vectors) / (rows * vectors) >= (tile.rows + own) / (tile.rows * own)
+    elements = 4 if isa == "NEON" else 1
+    assert tile.rows * vectors + vectors + elements <= here.vector_registers
 
 
 @pytest.mark.parametrize(
-    ("isa", "rows", "columns"), [("AVX-512", 4, 64), ("AVX2", 2, 32), ("NEON", 4, 16)]
+    ("isa", "tile"),
+    [("AVX-512", (14, 32)), ("AVX2", (6, 16)), ("NEON", (13, 8)), ("SSE", (6, 8))],
 )
-def test_the_tiles_of_known_machines(isa: str, rows: int, columns: int) -> None:
-    assert register_tile(shaped(isa)) == RegisterTile(rows, columns)
+def test_the_tiles_of_known_machines(isa: str, tile: tuple[int, int]) -> None:
+    assert register_tile(shaped(isa)) == RegisterTile(*tile)
+
+
+@pytest.mark.parametrize("isa", VECTOR_REGISTERS)
+@pytest.mark.parametrize("columns", [0, 1000, 1024, 3001])
+def test_a_large_result_keeps_the_units_busy(isa: str, columns: int) -> None:
+    here = shaped(isa)
+    tile = register_tile(here, 1024, columns)
+    assert tile.rows * tile.columns // here.lanes >= SUMS
+
+
+@pytest.mark.parametrize("isa", VECTOR_REGISTERS)
+@pytest.mark.parametrize("rows", range(30, 200))
+def test_little_is_computed_beyond_the_edges(isa: str, rows: int) -> None:
+    tile = register_tile(shaped(isa), rows)
+    beyond = -(-rows // tile.rows) * tile.rows - rows
+    assert beyond <= 0.12 * rows
+
+
+@pytest.mark.parametrize(
+    ("isa", "reason"),
+    [
+        ("AVX2", "6 x 16: 12 vectors of sums, 2 of B and 1 element of A fill 15 of 16 registers"),
+        ("NEON", "13 x 8: 26 vectors of sums, 2 of B and 4 elements of A fill 32 of 32 registers"),
+    ],
+)
+def test_the_reason_for_a_tile_counts_registers(isa: str, reason: str) -> None:
+    here = shaped(isa)
+    assert why_tile(here, register_tile(here)) == reason
 
 
 def test_a_product_is_cut_into_tiles_with_the_sum_inside() -> None:
@@ -64,13 +76,17 @@ def test_a_product_is_cut_into_tiles_with_the_sum_inside() -> None:
 
 @pytest.mark.parametrize("pack_left", [False, True])
 @pytest.mark.parametrize("per_panel", [False, True])
+@pytest.mark.parametrize("rows_outermost", [False, True])
+@pytest.mark.parametrize("tile", [RegisterTile(4, 16), RegisterTile(3, 24)], ids=str)
 def test_the_micro_kernel_is_right_with_each_way_of_packing(
-    pack_left: bool, per_panel: bool
+    pack_left: bool, per_panel: bool, rows_outermost: bool, tile: RegisterTile
 ) -> None:
     program = Program("matmul", 10, 19, 31)
-    micro_kernel(program.sch, MATMUL, RegisterTile(4, 16), pack_left=pack_left, per_panel=per_panel)
+    choices = {"pack_left": pack_left, "per_panel": per_panel, "rows_outermost": rows_outermost}
+    micro_kernel(program.sch, MATMUL, tile, **choices)
+    loops = program.loops("C_update")
     assert program.kind("C_update", "m_1") == "unrolled"
-    assert program.kind("C_update", "n_1") == "vectorized"
-    assert program.kind("C_update", "n_0") == "parallel"
-    assert len(lookup.loops(program.sch, "C_update")) == 5
+    assert program.kind("C_update", list(loops)[-1]) == "vectorized"
+    assert program.kind("C_update", "m_0" if rows_outermost else "n_0") == "parallel"
+    assert list(loops)[:3] == [*sorted(["m_0", "n_0"], reverse=not rows_outermost), "k"]
     program.check()

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import Tried
+from machines import shaped
 from schedules import Program
-from test_micro_kernels import shaped
+from threadpoolctl import threadpool_info
 
 from mlc_course import machine
 from mlc_course.errors import SizeError, UsageError, WrongResult
@@ -26,7 +27,7 @@ from mlc_course.tensor_program.problems import (
     make_workload,
     placeholders,
 )
-from mlc_course.tensor_program.schedule import steps
+from mlc_course.tensor_program.schedule import lookup, steps
 from mlc_course.tensor_program.tir import Schedule, compile_program, shared_tensor, te
 
 pytestmark = pytest.mark.slow
@@ -135,9 +136,9 @@ def test_rungs_are_named_apart_and_say_why(name: str) -> None:
 
 @pytest.mark.parametrize("name", LADDERS)
 def test_no_two_rungs_are_the_same_program(name: str) -> None:
-    work = make_workload(name, QUICK_SIZES[name])
-    programs = {scheduled(work, rung).mod.script() for rung in ladder(name)}
-    assert len(programs) == len(ladder(name))
+    work, rungs = make_workload(name), ladder(name, shaped("AVX2"))
+    programs = {scheduled(work, rung).mod.script() for rung in rungs}
+    assert len(programs) == len(rungs)
 
 
 def test_the_naive_rung_changes_nothing() -> None:
@@ -186,15 +187,37 @@ def test_vectorize_and_parallel_are_what_they_say() -> None:
 
 def test_the_micro_kernel_is_unrolled_rows_of_vectors() -> None:
     program = climbed_to("micro-kernel")
-    assert program.loops("C_update")["m_1"] == 4
-    assert program.loops("C_update")["l_1"] == 64
+    assert program.loops("C_update")["m_1"] == 8  # 4 tiles of 8 rows; 3 of 14 would do 42, not 32
+    assert program.loops("C_update")["l_1"] == 32
     assert program.kind("C_update", "m_1") == "unrolled"
     assert program.kind("C_update", "l_1") == "vectorized"
 
 
 def test_the_last_rung_calls_no_exp() -> None:
-    assert "T.exp(" in climbed_to("pack-per-panel").sch.mod.script()
+    assert "T.exp(" in climbed_to("larger-stays").sch.mod.script()
     assert "T.exp(" not in climbed_to("polynomial-exp").sch.mod.script()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "outermost", "copies"),
+    [
+        ((400, 700, 500), "n_0", {"A", "B"}),
+        ((500, 700, 400), "m_0", {"A", "B"}),
+        ((64, 128, 480), "n_0", {"B"}),
+        ((8, 128, 500), "n_0", set()),
+    ],
+)
+@pytest.mark.parametrize("isa", ["AVX-512", "AVX2", "NEON"])
+def test_sizes_say_what_stays_and_what_is_packed(
+    isa: str, sizes: tuple[int, int, int], outermost: str, copies: set[str]
+) -> None:
+    program = Program("matmul", *sizes)
+    (last,) = select(ladder("matmul", shaped(isa)), ["larger-stays"])
+    last.apply(program.sch)
+    assert next(iter(program.loops("C_update"))) == outermost
+    names = [name for name in lookup.blocks(program.sch) if name.startswith(("A_", "B_"))]
+    assert {name[0] for name in names} == copies
+    program.check()
 
 
 # --- select ---------------------------------------------------------------------------------------
@@ -247,11 +270,75 @@ def test_a_climb_yields_each_rung_as_it_is_done(timed: list[str]) -> None:
     assert [climbed.rung.name for climbed in steps_up] == ["reorder"]
 
 
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which every call takes too long."""
+    monkeypatch.setattr(ladder_module, "LONG_S", 0.0)
+
+
+TALL = (64, 9, 6, 7)
+ROW_BY_ROW, OTHER = select(ladder(NAME), ["naive", "reorder"])
+
+
+def test_a_slow_rung_is_timed_on_some_of_its_rows(timed: list[str], slow: None) -> None:
+    (climbed,) = climb(make_workload(NAME, TALL), [ROW_BY_ROW])
+    assert climbed.rows == 16
+    assert climbed.comparison.timing.seconds == (4.0,)  # the clock says one second for a quarter
+    assert climbed.relative_error < 1e-5
+    assert "(64, 9)" in climbed.program
+
+
+def test_thorough_times_all_rows(timed: list[str], slow: None) -> None:
+    (climbed,) = climb(make_workload(NAME, TALL), [ROW_BY_ROW], thorough=True)
+    assert (climbed.rows, climbed.comparison.timing.seconds) == (None, (1.0,))
+
+
+def test_other_rungs_and_few_rows_and_quick_calls_are_timed_whole(timed: list[str]) -> None:
+    assert [c.rows for c in climb(make_workload(NAME, TALL), [ROW_BY_ROW])] == [None]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ladder_module, "LONG_S", 0.0)
+        assert [c.rows for c in climb(make_workload(NAME, TALL), [OTHER])] == [None]
+        assert [c.rows for c in climb(make_workload(NAME, (31, 9, 6, 7)), [ROW_BY_ROW])] == [None]
+
+
+def test_a_part_is_made_of_the_same_program_only(slow: None, timed: list[str]) -> None:
+    tall = make_workload(NAME, TALL)
+
+    def twice() -> list[te.Tensor]:
+        a, b, e = placeholders(tall.operands)
+        doubled = elementwise("D", contract("C", "mlk", a, b), lambda x: te.exp(x) + te.exp(x))
+        return [a, b, e, contract("F", "mnl", doubled, e)]
+
+    with pytest.raises(WrongResult):
+        list(climb(replace(tall, expression=twice), [ROW_BY_ROW]))
+    with pytest.raises(WrongResult):
+        list(climb(replace(tall, name="unknown", expression=twice), [ROW_BY_ROW]))
+
+
+def test_a_call_of_more_than_a_second_is_timed_once(slow: None) -> None:
+    (climbed,) = climb(small(), [OTHER], budget_s=5.0)
+    assert len(climbed.comparison.ratios) == 1
+    assert climbed.comparison.mark == " (few rounds)" or climbed.comparison.warning
+
+
 def test_a_climb_is_measured_beside_numpy() -> None:
     (climbed,) = climb(small(), select(ladder(NAME), ["reorder"]), budget_s=0.0)
     assert climbed.comparison.timing.name == "reorder"
     assert climbed.comparison.baseline.name == "NumPy"
     assert len(climbed.comparison.ratios) >= 2
+
+
+def test_a_climb_on_one_thread_wakes_no_others() -> None:
+    # They would spin for a tenth of a second, into what is timed next.
+    work, threads = small(), []
+
+    def exact(*inputs: Array) -> Array:
+        pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+        threads.extend(pool["num_threads"] for pool in pools)
+        return work.exact(*inputs)
+
+    (climbed,) = climb(replace(work, exact=exact), [OTHER], budget_s=0.0)
+    assert threads and set(threads) == {1}
 
 
 def wrong_program() -> list[te.Tensor]:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from machines import HASWELL
 from under_valgrind import compiled, data_misses, needs_valgrind
 
 from mlc_course.errors import UsageError
-from mlc_course.machine import VECTOR_REGISTERS, describe
+from mlc_course.machine import VECTOR_REGISTERS
 from mlc_course.tensor_program.ladders import ladder, scheduled, select
 from mlc_course.tensor_program.memory import Cache, address_trace, count, reuse, traffic
 from mlc_course.tensor_program.problems import make_workload, matmul
@@ -206,7 +206,6 @@ def test_what_is_not_taken_for_registers_may_have_any_size() -> None:
 
 # --- against cachegrind ---------------------------------------------------------------------------
 
-HASWELL = replace(describe(), isa="AVX2", vector_bits=256, vector_registers=16)
 SIZES = M, K, L, N = 96, 128, 96, 160
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 
 import pytest
 from schedules import chain, matmul
@@ -14,6 +15,7 @@ from mlc_course.tensor_program.ladders import (
     micro_kernel,
     register_tile,
     select,
+    tile_for,
 )
 from mlc_course.tensor_program.processor.assembly_code import (
     ARM,
@@ -108,6 +110,22 @@ def test_code_for_arm_is_counted_by_the_same_rules() -> None:
     assert fits.lanes == large.lanes == 4
     assert fits.loads / fits.multiply_adds == (4 + 4) / (4 * 4)
     assert fits.spills == 0 < large.spills
+
+
+@pytest.mark.parametrize("cpu", ["generic", "apple-m1", "neoverse-n1", "neoverse-v1", "cortex-a76"])
+@pytest.mark.parametrize("columns", [96, 1000])
+def test_the_tile_of_an_arm_machine_stays_in_its_registers(cpu: str, columns: int) -> None:
+    bits, registers = machine.VECTOR_REGISTERS["NEON"]
+    arm = replace(machine.describe(), isa="NEON", vector_bits=bits, vector_registers=registers)
+    sch = matmul(168, 64, columns).sch
+    tile = tile_for(arm, sch, MATMUL)
+    micro_kernel(sch, MATMUL, tile, pack_left=True, per_panel=True, rows_outermost=True)
+    target = Target({"kind": "llvm", "mtriple": "aarch64-linux-gnu", "mcpu": cpu})
+    text = assembly_text(sch, target)
+    found = read_assembly(text, cpu)
+    assert found.spills == found.stores == 0
+    assert found.multiply_adds % (tile.rows * tile.columns // arm.lanes) == 0
+    assert any(each.startswith("fmla") and ".s[" in each for each in found.hot_loop)
 
 
 def test_a_copy_is_refused() -> None:
