@@ -157,6 +157,7 @@ def test_the_caches_of_a_mac_are_those_of_its_fast_cores(monkeypatch: pytest.Mon
 def test_a_machine_that_tells_nothing_is_described_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("MLC_COURSE_ISA", raising=False)
     for name in ("_cpuinfo", "_sysctl"):
         monkeypatch.setattr(machine, name, lambda *_: "")
     for name in ("_caches_linux", "_caches_macos"):
@@ -270,6 +271,7 @@ def test_memory_is_limited_by_groups_of_the_first_version(tmp_path: Path) -> Non
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Descriptions that are made anew, of a processor with AVX-512."""
+    monkeypatch.delenv("MLC_COURSE_ISA", raising=False)
     monkeypatch.setattr(machine, "_isa", lambda *_: "AVX-512")
     monkeypatch.setattr(machine, "describe", machine.describe.__wrapped__)
     return monkeypatch
