@@ -19,7 +19,7 @@ from mlc_course.tensor_program.tir import (
 )
 
 LONG_S = 1.0  # a call that takes longer is timed once, or on some of its rows
-FEW_ROWS = 16
+TIMED_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def climb(
 
     Yields each rung when it is done. Each has ``budget_s`` seconds of measuring. A rung whose first
     call takes longer than ``LONG_S`` seconds is timed once; one that takes row by row is computed,
-    checked and timed on ``FEW_ROWS`` rows if all would take longer. Neither with ``thorough``.
+    checked and timed on ``TIMED_ROWS`` rows if all would take longer. Neither with ``thorough``.
     Raises ``WrongResult`` for a rung that computes something else than the workload, before timing
     it.
     """
@@ -150,8 +150,8 @@ def climb(
         )
         found = timed[rung.name]
         if part:
-            found = replace(found, timing=found.timing.times(_rows(workload) / FEW_ROWS))
-        program, rows = sch.mod.script(), FEW_ROWS if part else None
+            found = replace(found, timing=found.timing.times(_rows(workload) / TIMED_ROWS))
+        program, rows = sch.mod.script(), TIMED_ROWS if part else None
         yield Climbed(rung, found, made.relative_error, program, rows)
 
 
@@ -162,13 +162,13 @@ def _rows(workload: Workload) -> int:
 def _slow_part(workload: Workload, rung: Rung, *, threads: int) -> Checked | None:
     """A few rows of the result, computed and checked, if all of them would take too long."""
     sizes = tuple(workload.sizes.values())
-    if not rung.row_by_row or _rows(workload) < 2 * FEW_ROWS or workload.name not in WORKLOADS:
+    if not rung.row_by_row or _rows(workload) < 2 * TIMED_ROWS or workload.name not in WORKLOADS:
         return None
     if not same_structure(workload.program(), make_workload(workload.name, sizes).program()):
         return None  # another program of this name: it cannot be made for fewer rows
-    part = make_workload(workload.name, (FEW_ROWS, *sizes[1:]))
+    part = make_workload(workload.name, (TIMED_ROWS, *sizes[1:]))
     inputs = part.inputs()
     with limited_threads(threads):
         reference = part.reference(inputs)
     made = checked(part, scheduled(part, rung), inputs, reference, threads=threads)
-    return made if made.seconds * _rows(workload) / FEW_ROWS > LONG_S else None
+    return made if made.seconds * _rows(workload) / TIMED_ROWS > LONG_S else None
