@@ -24,7 +24,8 @@ UNCHECKED = "mlc_course.unchecked"  # annotates the blocks of a program that no 
 
 _part: ContextVar[bool] = ContextVar("part of another step", default=False)
 _checked: ContextVar[bool] = ContextVar("checked", default=True)
-# Programs that a step has left: the next step need not prove again that they are sound.
+# Programs that a step has left: the next step need not prove again that they are sound. Several
+# threads may add to them.
 _known_sound: deque[IRModule] = deque(maxlen=64)
 
 
@@ -52,7 +53,7 @@ def step(function: Step) -> Step:
                 result = function(sch, *args, **kwargs)
                 _mark(sch)
                 return result
-            if not any(sch.mod.same_as(each) for each in _known_sound):
+            if not any(sch.mod.same_as(each) for each in tuple(_known_sound)):
                 _check_before(call, sound(sch))
             _check(function, call, sound(trial, like=sch))
             result = function(sch, *args, **kwargs)

@@ -52,22 +52,17 @@ def pack(sch: Schedule, block: str, operand: str, *, along: str, panel: int) -> 
     others = [lookup.loop(sch, copy, name) for i, name in enumerate(inside) if i != axis]
     sch.reorder(outer, *others, inner)
     if axis == len(inside) - 1:
-        vector = power_of_two(panel, at_most=panel)
+        vector = lookup.power_of_two(panel, at_most=panel)
         sch.vectorize(inner if vector == panel else sch.split(inner, [None, vector])[1])
         return copy
     # Neighbours in the panel are far apart in the operand: a few elements of each row are read.
     sch.unroll(inner)
-    vector = power_of_two(lookup.length(sch, copy, inside[-1]), at_most=ROW)
+    vector = lookup.power_of_two(lookup.length(sch, copy, inside[-1]), at_most=ROW)
     if vector > 1:
         _, few = sch.split(others[-1], [None, vector])
         sch.reorder(inner, few)
         sch.vectorize(few)
     return copy
-
-
-def power_of_two(length: int, *, at_most: int) -> int:
-    """The largest power of two that divides a length and is not above ``at_most``."""
-    return min(length & -length, 1 << (at_most.bit_length() - 1))
 
 
 def _check_panel(sch: Schedule, block: str, copy: str, along: str, panel: int) -> None:

@@ -333,6 +333,11 @@ def divisor(extent: int, *, at_most: int) -> int:
     return next(d for d in range(min(extent, at_most), 0, -1) if extent % d == 0)
 
 
+def power_of_two(extent: int, *, at_most: int) -> int:
+    """The largest power of two that divides a loop's extent and is not above ``at_most``."""
+    return min(extent & -extent, 1 << (at_most.bit_length() - 1))
+
+
 def is_exp(sch: Schedule, of_block: str) -> bool:
     """Tell whether the block's whole body is one exp."""
     value = getattr(sch.get(block(sch, of_block)).body, "value", None)
