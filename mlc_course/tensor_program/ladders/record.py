@@ -168,7 +168,7 @@ def title(record: Record) -> str:
 
 
 def timed_part(record: Record, rung: Record) -> str:
-    """What was timed of a rung, where that was not all: ``timed on 16 of its 1,024 rows``."""
+    """Say how much of a rung was timed: ``timed on 16 of its 1,024 rows``, or nothing for all."""
     rows = next(iter(record["workload"]["sizes"].values()))
     return f"timed on {rung['rows']} of its {rows:,} rows" if rung.get("rows") else ""
 
