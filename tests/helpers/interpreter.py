@@ -78,6 +78,8 @@ class Interpreter:
                 yield
                 self.array(stmt.buffer, own)[self.at(stmt.buffer, stmt.indices, env, own)] = value
                 yield
+            case tirx.Evaluate(value=tirx.IntImm()):
+                pass
             case _:
                 raise NotImplementedError(type(stmt))
 

@@ -13,27 +13,30 @@ from mlc_course.tensor_program.schedule import data_steps, lookup, polynomial_ex
 from mlc_course.tensor_program.tir import Schedule
 from mlc_course.units import plural
 
-# Multiply-adds that a core has under way: two begin in each cycle, and each is done after four, on
-# Intel before Skylake after five. Fewer sums than this leave its units idle. Latencies: A. Fog,
-# Instruction tables. Measured on Zen 4 (2026-11-24): 8 sums reach 94 % of the peak, 10 reach 96 %,
-# 12 all of it.
-SUMS = 10
+# Multiply-adds that a core has under way: two begin in each cycle, and each is done after four.
+# Fewer sums than this leave its units idle; with more of them, a late operand is waited for less
+# often. Latencies: A. Fog, Instruction tables. Measured on Zen 4 (2026-11-24): 8 sums reach 94 % of
+# the peak, 10 reach 96 %, 12 all of it.
+UNDER_WAY = 8
+ENOUGH_SUMS = 12
+MISSING = 0.015  # the time that each sum below ENOUGH_SUMS costs
 # Registers for elements of the left operand. x86 broadcasts one from memory as it is needed; on Arm
 # a multiply-add takes it from a register, and LLVM loads a few ahead: with 14 x 8 sums it runs out.
 ELEMENTS = {"NEON": 4}
-# A row block reads the whole right operand once, vector by vector. Of the time of one multiply-add
-# this is what each such vector costs if it comes from a cache far away.
-STREAMED = 0.25
-# Rows of a tile are written out. More than these gain nothing (Zen 4, AVX-512: 8 x 32 and 13 x 32
-# are equal), and make programs larger than a grader admits.
-MOST_ROWS = 8
+# The time of a load, as a part of that of a multiply-add: most are hidden behind it.
+LOAD = 0.05
+# The left operand is read where it is. Where its rows are a multiple of 4 KiB long, those of a tile
+# compete for one set of the first cache, which has eight ways or more; two are for what passes by.
+MOST_ROWS = 6
 # Rows of a result up to which a copy of the right operand costs more than it saves.
 FEW_ROWS = 8
-# Rows of the right operand that are read side by side; prefetchers follow about as many.
-STREAMS = 8
-LEAST_PART = 256  # columns that are worth a thread
+# Rows of the right operand that are read side by side. Prefetchers follow about as many, and each
+# sum is loaded and stored once for all of them: 16 are faster than 8 by a tenth (Zen 4, 2026-11).
+STREAMS = 16
+RUN = 128  # columns that are packed together: a row is read for 512 bytes before the next one
+MOST_VECTORS = 4  # in a row of a tile; wider ones waste more at the edges than they save
 FLOAT_BYTES = 4
-SMALLEST_L2 = 256 << 10  # where the system does not tell
+SMALLEST_L1, SMALLEST_L2 = 32 << 10, 256 << 10  # where the system does not tell
 
 
 @dataclass(frozen=True)
@@ -52,23 +55,28 @@ def register_tile(machine: Machine, rows: int = 0, columns: int = 0) -> Register
 
     A tile of r rows and v vectors holds r * v sums, v vectors of the right operand and one element
     of the left one (on Arm a few). Of those that fit the registers it is the one with the least
-    time per element: elements beyond the edges count, sums fewer than ``SUMS`` leave the units
-    idle, and few rows mean that the right operand is read often.
+    time per element: elements beyond the edges count, few sums leave the units idle, and each step
+    of a sum loads r elements and v vectors for r * v multiply-adds.
     """
     fitting = [
         (r, v)
-        for v in range(2, machine.vector_registers)
-        for r in range(1, MOST_ROWS + 1)
-        if _registers(machine, r, v) <= machine.vector_registers
+        for v in range(2, MOST_VECTORS + 1)
+        for r in range(1, min(MOST_ROWS, most_rows(machine, v)) + 1)
     ]
 
     def time(tile: tuple[int, int]) -> float:
         r, v = tile
         waste = _padded(rows, r) * _padded(columns, v * machine.lanes)
-        return waste * max(1.0, SUMS / (r * v)) * (1 + STREAMED / r)
+        idle = max(1.0, UNDER_WAY / (r * v)) * (1 + MISSING * max(0, ENOUGH_SUMS - r * v))
+        return waste * idle * (1 + LOAD * (r + v) / (r * v))
 
     r, v = min(fitting, key=time)
     return RegisterTile(r, v * machine.lanes)
+
+
+def most_rows(machine: Machine, vectors: int) -> int:
+    """The rows of the highest tile, so many vectors wide, that the registers hold."""
+    return (machine.vector_registers - vectors - ELEMENTS.get(machine.isa, 1)) // vectors
 
 
 def _registers(machine: Machine, rows: int, vectors: int) -> int:
@@ -134,33 +142,42 @@ def micro_kernel(
     unrolled: bool = True,
     per_panel: bool = False,
     rows_outermost: bool = False,
+    together: int = 1,
     fast_exp: bool = False,
 ) -> None:
     """Compute a product in register tiles, with its panels shared among the cores.
 
-    ``pack_right``, ``pack_left``  lay the operands out in panels (else B is copied unchanged)
+    ``pack_right``, ``pack_left``  lay the operands out in panels (else B is copied unchanged, and
+        A is read where it is)
     ``unrolled``   write the tile's rows out, so that its sums live in registers
     ``rows_outermost``  go through all columns for a panel of rows: the left operand's panel stays
         in the caches, and the right operand streams by, vector by vector; else the other way
-    ``per_panel``  pack each panel of the operand that stays just before it is used
+    ``together``   as many panels stay at once, so that what streams by is read less often
+    ``per_panel``  pack the panels that stay just before they are used
     ``fast_exp``   compute an exp that follows the product as a polynomial
     """
     register_tiles(sch, p, tile, rows_outermost=rows_outermost)
-    panel, other = (p.row, p.column) if rows_outermost else (p.column, p.row)
     if pack_right:
         right = data_steps.pack(sch, p.block, p.right, along=p.column, panel=tile.columns)
     else:
         right = data_steps.stage(sch, p.block, p.right)
     left = data_steps.pack(sch, p.block, p.left, along=p.row, panel=tile.rows) if pack_left else ""
-    writer = data_steps.accumulate_locally(sch, p.block, at=f"{other}_0")
+    stays, streams = (left, right) if rows_outermost else (right, left)
+    outermost, innermost = (f"{loop}_0" for loop in _panels(p, rows_outermost=rows_outermost))
+    if together > 1:
+        steps.split(sch, p.block, outermost, together, partial=True)
+        steps.reorder(sch, p.block, innermost, f"{outermost}_1")
+        outermost, innermost = f"{outermost}_0", f"{outermost}_1"
+    writer = data_steps.accumulate_locally(sch, p.block, at=innermost)
     if fast_exp:
         polynomial_exp(sch, writer)
-    stays, streams = (left, right) if rows_outermost else (right, left)
-    steps.parallel(sch, p.block, f"{panel}_0")
+    steps.parallel(sch, p.block, outermost)
     if rows_outermost and streams:
         steps.parallel(sch, streams, lookup.loops(sch, streams)[0])
     if per_panel and stays:
-        steps.compute_per_iteration(sch, stays, of=p.block, at=f"{panel}_0")
+        steps.compute_per_iteration(sch, stays, of=p.block, at=outermost)
+        if not rows_outermost:
+            _vectors_of_panels(sch, stays, tile.columns)
     if unrolled:
         steps.unroll(sch, p.block, f"{p.row}_1")
     _vectorize(sch, p.block, f"{p.column}_1", unrolled=unrolled)
@@ -170,25 +187,59 @@ def micro_kernel(
         if unrolled:
             steps.unroll(sch, block, rows)
         _vectorize(sch, block, columns, unrolled=unrolled)
+    read_in_place(sch, p)
 
 
-def stream_rows(sch: Schedule, p: Product) -> None:
+def read_in_place(sch: Schedule, p: Product) -> None:
+    """Read the left operand where it is, unless it is packed; ``pad`` has made a copy of it."""
+    if lookup.is_padded(sch, f"{p.block}_update", p.left):
+        data_steps.clamp(sch, f"{p.block}_update", p.left)
+
+
+def _panels(p: Product, *, rows_outermost: bool) -> tuple[str, str]:
+    """The loop along which panels stay, and the one along which the other operand streams by."""
+    return (p.row, p.column) if rows_outermost else (p.column, p.row)
+
+
+def _vectors_of_panels(sch: Schedule, copy: str, panel: int) -> None:
+    """Copy the rows of panels vector by vector, which moving the copy has undone."""
+    columns = lookup.loops(sch, copy)[-1]
+    length = lookup.length(sch, copy, columns)
+    if length % panel == 0:
+        steps.split(sch, copy, columns, panel)
+        _vectorize(sch, copy, f"{columns}_1", unrolled=False)
+
+
+def stream_rows(sch: Schedule, p: Product, machine: Machine) -> None:
     """Compute a product with few rows as its right operand passes by, once and where it stands.
 
     A few rows of the right operand are read at a time, from end to end, and added to every row of
-    the result, which is small enough to stay in a cache. Nothing is packed: each element of the
-    right operand is used as often as there are rows, too seldom to pay for a copy.
+    the result, which stays in the first cache. Nothing is packed: each element of the right operand
+    is used as often as there are rows, too seldom to pay for a copy.
     """
     axes = lookup.axes(sch, p.block)
-    together = lookup.divisor(axes[p.inner], at_most=STREAMS)
-    steps.split(sch, p.block, p.inner, together)
-    parts = lookup.divisor(axes[p.column], at_most=max(1, axes[p.column] // LEAST_PART))
-    steps.split(sch, p.block, p.column, axes[p.column] // parts)
+    rows, columns = axes[p.row], axes[p.column]
+    nearest = (machine.l1d_bytes or SMALLEST_L1) // (2 * FLOAT_BYTES * rows)
+    part = min(nearest, max(1, -(-columns // machine.cores)))
+    steps.split(sch, p.block, p.inner, min(STREAMS, axes[p.inner]), partial=True)
+    steps.split(sch, p.block, p.column, min(part, columns), partial=True)
     inner, column = (f"{loop}_{{}}".format for loop in (p.inner, p.column))
     steps.reorder(sch, p.block, column(0), inner(0), p.row, column(1), inner(1))
     steps.parallel(sch, p.block, column(0))
     steps.unroll(sch, p.block, inner(1))
     steps.hoist_init(sch, p.block, inner(0))
+
+
+def together(machine: Machine, tile: RegisterTile, inner: int, *, rows_outermost: bool) -> int:
+    """The number of panels that stay in the second cache while the other operand streams by.
+
+    ``inner`` is their length. They fill a quarter of the cache: as much again is for the panel that
+    streams by, and the rest for what is not used again. Panels of columns are at least so many that
+    the rows which they are packed from are read in long runs.
+    """
+    width, least = (tile.rows, 1) if rows_outermost else (tile.columns, RUN // tile.columns)
+    panel = FLOAT_BYTES * inner * width
+    return max(1, least, (machine.l2_bytes or SMALLEST_L2) // 4 // panel)
 
 
 def left_is_larger(sch: Schedule, p: Product) -> bool:
@@ -200,29 +251,23 @@ def left_is_larger(sch: Schedule, p: Product) -> bool:
 def by_shape(sch: Schedule, p: Product, machine: Machine, *, fast_exp: bool = False) -> None:
     """Compute a product in the way that suits its sizes.
 
-    With few rows the right operand is not packed at all. A left operand of no more rows than there
-    are columns passes by where it stands, if it fits half of the second cache; so does one whose
-    rows are so long that a panel would fill a quarter of it. Else the larger operand stays, panel
-    by panel, and the smaller one passes by, so that less comes from far away.
+    With few rows nothing is packed. Else the larger operand stays, a few panels at a time, and the
+    smaller one streams by, so that less comes from far away.
     """
     axes = lookup.axes(sch, p.block)
-    rows, columns, inner = axes[p.row], axes[p.column], axes[p.inner]
-    if rows <= FEW_ROWS:
+    if axes[p.row] <= FEW_ROWS:
         if fast_exp:
             polynomial_exp(sch, lookup.between(sch, p.block, "")[0])
-        stream_rows(sch, p)
+        stream_rows(sch, p, machine)
         return
-    tile, second_cache = tile_for(machine, sch, p), machine.l2_bytes or SMALLEST_L2
-    small = rows <= columns and FLOAT_BYTES * rows * inner <= second_cache // 2
-    long = FLOAT_BYTES * tile.rows * inner > second_cache // 4
-    in_place = small or long
+    tile, rows_outermost = tile_for(machine, sch, p), left_is_larger(sch, p)
     micro_kernel(
         sch,
         p,
         tile,
-        pack_left=not in_place,
         per_panel=True,
-        rows_outermost=not in_place and left_is_larger(sch, p),
+        rows_outermost=rows_outermost,
+        together=together(machine, tile, axes[p.inner], rows_outermost=rows_outermost),
         fast_exp=fast_exp,
     )
 

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mlc_course.errors import AxisError, BlockError, SizeError
 from mlc_course.tensor_program.schedule import lookup
 from mlc_course.tensor_program.schedule.atomic import step
 from mlc_course.tensor_program.schedule.steps import fuse_consumer, split
-from mlc_course.tensor_program.tir import SBlock, Schedule, tirx
+from mlc_course.tensor_program.tir import (
+    Range,
+    SBlock,
+    SBlockRV,
+    Schedule,
+    TensorLoad,
+    rewrite,
+    tirx,
+    undefined_vars,
+)
 
 ROW = 8  # elements of a row that are read at once where a panel is packed across rows
+PARTS = (
+    *("iter_vars", "reads", "writes", "name_hint", "body"),
+    *("init", "alloc_buffers", "match_buffers", "annotations"),
+)  # of a block
+ROWS = 8  # rows that are packed into all panels before the next ones, where panels run along rows
 
 
 @step
@@ -24,7 +39,7 @@ def stage(sch: Schedule, block: str, operand: str) -> str:
     tvm     Schedule.cache_read
     """
     index, buffer = lookup.read(sch, block, operand)
-    if buffer != operand and buffer in lookup.blocks(sch):
+    if lookup.is_copied(sch, block, operand):
         return buffer
     copy = sch.cache_read(lookup.block(sch, block), index, "global")
     return str(sch.get(copy).name_hint)
@@ -38,7 +53,8 @@ def pack(sch: Schedule, block: str, operand: str, *, along: str, panel: int) -> 
     after   B_copy[l // 64, k, l % 64]: 64 columns are stored together, row after row
     needs   ``along`` indexes one dimension of the operand; panel divides it
     why     the inner loops then read memory straight through: no jumps from row to row, each of
-            which would be another page and another cache set
+            which would be another page and another cache set. The copy itself reads a few rows
+            from end to end
     tvm     Schedule.cache_read, Schedule.transform_layout, split, reorder, unroll or vectorize
     """
     copy = stage(sch, block, operand)
@@ -54,6 +70,8 @@ def pack(sch: Schedule, block: str, operand: str, *, along: str, panel: int) -> 
     if axis == len(inside) - 1:
         vector = lookup.power_of_two(panel, at_most=panel)
         sch.vectorize(inner if vector == panel else sch.split(inner, [None, vector])[1])
+        if others:
+            sch.reorder(sch.split(others[-1], [None, ROWS])[0], outer)
         return copy
     # Neighbours in the panel are far apart in the operand: a few elements of each row are read.
     sch.unroll(inner)
@@ -92,6 +110,80 @@ def _layout(sch: Schedule, block: str, index: int, axis: int, panel: int) -> Non
     rank = len(sch.get(lookup.block(sch, block)).reads[index].region)
     index_map = tirx.IndexMap.from_func(packed, ndim=rank, index_dtype="int32")
     sch.transform_layout(lookup.block(sch, block), ("read", index), index_map)
+
+
+@step
+def clamp(sch: Schedule, block: str, operand: str) -> None:
+    """Read a padded operand where it is: in place of zeros beyond its edge, its last row again.
+
+    before  A_pad = A, and zeros around;   C_pad[m, n] += A_pad[m, k] * B[k, n]
+    after   C_pad[m, n] += A[min(m, 99), k] * B[k, n]
+    needs   an operand that ``pad`` has copied, and no sum along an axis that it was padded along:
+            what the block computes beyond the edge is cropped, and may be anything
+    why     a large operand is not copied for the sake of its last few rows
+    tvm     ScheduleState.replace: a new body, which the trace does not record
+    """
+    index, buffer = lookup.read(sch, block, operand)
+    if not lookup.is_padded(sch, block, operand):
+        raise BlockError(
+            f"clamp({block}, {operand}): no copy with zeros around, which it alone reads",
+            expected="an operand that pad has copied, and that is not packed",
+            got=f"{block} reads {buffer}",
+            hint="where the sizes fit, pad copies nothing, and there is nothing to clamp",
+        )
+    copy = sch.get(lookup.block(sch, buffer)).body
+    source = copy.value.args[1].source
+    extents = [int(extent) for extent in source.shape]
+    wide = zip(copy.buffer.shape, extents, strict=True)
+    padded = [axis for axis, (more, extent) in enumerate(wide) if int(more) != extent]
+    _check_cropped(sch, block, operand, index, padded)
+
+    def last(axis: int, index: Any) -> Any:
+        return tirx.min(index, extents[axis] - 1) if axis in padded else index
+
+    def clamped(load: Any, mutator: Any) -> Any:
+        if not load.source.same_as(copy.buffer):
+            return mutator.default_mutate(load)
+        return source[tuple(last(axis, each) for axis, each in enumerate(load.indices))]
+
+    target = lookup.block(sch, block)
+    old = sch.get(target)
+    reads = list(old.reads)
+    region = [
+        Range.from_min_extent(last(axis, part.min), part.extent)
+        for axis, part in enumerate(reads[index].region)
+    ]
+    reads[index] = tirx.BufferRegion(source, region)
+    _replace(sch, target, reads=reads, body=rewrite(old.body, TensorLoad, clamped))
+    _drop(sch, buffer)
+
+
+def _drop(sch: Schedule, copy: str) -> None:
+    """Remove a block of the outermost level that nobody reads, with its loops and its buffer."""
+    gone, unused = sch.get(sch.get_loops(lookup.block(sch, copy))[0]), lookup.output(sch, copy)
+    root = sch.get_sblock("root")
+    old = sch.get(root)
+    left = [each for each in old.body.seq if not each.same_as(gone)]
+    kept = [each for each in old.alloc_buffers if str(each.name) != unused]
+    body = left[0] if len(left) == 1 else tirx.SeqStmt(left)
+    _replace(sch, root, body=body, alloc_buffers=kept)
+
+
+def _check_cropped(
+    sch: Schedule, block: str, operand: str, index: int, padded: Sequence[int]
+) -> None:
+    """Raise ``AxisError`` where a sum runs along a padded dimension of an operand."""
+    found = sch.get(lookup.block(sch, block))
+    summed = [each.var for each in found.iter_vars if each.iter_type == each.CommReduce]
+    for dimension in padded:
+        used = undefined_vars(found.reads[index].region[dimension].min)
+        if any(axis.same_as(var) for axis in summed for var in used):
+            raise AxisError(
+                f"clamp({block}, {operand}): a sum runs along a padded axis",
+                expected="axes along which the result is cropped",
+                got=", ".join(lookup.plain(axis) for axis in summed),
+                hint="keep the zeros, which add nothing",
+            )
 
 
 @step
@@ -180,8 +272,13 @@ def polynomial_exp(sch: Schedule, block: str) -> None:
             hint="name the block whose body is the exp",
         )
     body = tirx.BufferStore(old.body.buffer, _exp(old.body.value.args[0]), old.body.indices)
-    head = (old.iter_vars, old.reads, old.writes, old.name_hint)
-    new = SBlock(*head, body, old.init, old.alloc_buffers, old.match_buffers, old.annotations)
+    _replace(sch, target, body=body)
+
+
+def _replace(sch: Schedule, target: SBlockRV, **changed: Any) -> None:
+    """Put a changed block in the place of a block; the trace does not record it."""
+    old = sch.get(target)
+    new = SBlock(*(changed.get(name, getattr(old, name)) for name in PARTS))
     sch.state.replace(sch.get_sref(target), new, {old: new})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from math import prod
 from typing import Any
@@ -11,10 +11,13 @@ from mlc_course.errors import AxisError, BlockError, SizeError
 from mlc_course.tensor_program.tir import (
     ITERATOR_PREFIX,
     LoopRV,
+    SBlock,
+    SBlockRealize,
     SBlockRV,
     Schedule,
     ScheduleError,
     TensorLoad,
+    is_lazy,
     tirx,
     undefined_vars,
 )
@@ -23,10 +26,29 @@ from mlc_course.tensor_program.tir import (
 def blocks(sch: Schedule) -> list[str]:
     """The names of all blocks, in program order; none for a program of bare loops."""
     try:
-        root = sch.get_sblock("root")
+        root = sch.get(sch.get_sblock("root"))
     except ScheduleError:
         return []
-    return [str(sch.get(child).name_hint) for child in sch.get_child_blocks(root)]
+    # Read from the program: `Schedule.get_child_blocks` leaves their number in the trace, which then
+    # does not fit where a step that it does not record has removed one.
+    return [str(each.name_hint) for each in _inside(root.body)]
+
+
+def _inside(stmt: Any) -> Iterator[SBlock]:
+    """The blocks of a statement that are in no other block."""
+    match stmt:
+        case tirx.SeqStmt():
+            for each in stmt.seq:
+                yield from _inside(each)
+        case SBlockRealize():
+            yield stmt.block
+        case tirx.IfThenElse():
+            yield from _inside(stmt.then_case)
+            yield from _inside(stmt.else_case)
+        case None:
+            return
+        case _:
+            yield from _inside(getattr(stmt, "body", None))
 
 
 def block(sch: Schedule, name: str) -> SBlockRV:
@@ -148,7 +170,7 @@ def check_sums_products(sch: Schedule, of_block: str, padded: Collection[str]) -
     summed = [
         each.var
         for each in found.iter_vars
-        if each.iter_type == each.CommReduce and _plain(each.var) in padded
+        if each.iter_type == each.CommReduce and plain(each.var) in padded
     ]
     value = getattr(found.body, "value", None)
     if value is not None and (found.init is None or _adds_products(value, summed)):
@@ -156,7 +178,7 @@ def check_sums_products(sch: Schedule, of_block: str, padded: Collection[str]) -
     raise BlockError(
         f"block {of_block} is not a sum of products",
         expected="a body C[...] += A[...] * B[...], which zeros leave unchanged"
-        + (f", indexed by {', '.join(map(_plain, summed))}" if summed else ""),
+        + (f", indexed by {', '.join(map(plain, summed))}" if summed else ""),
         got=statement(sch, of_block),
         hint="choose factors that divide the sizes",
     )
@@ -196,14 +218,14 @@ def axes(sch: Schedule, of_block: str) -> dict[str, int]:
     for each in found:
         if not isinstance(each.dom.extent, tirx.IntImm):
             raise SizeError(
-                f"block {of_block}: the extent of axis {_plain(each.var)} varies",
+                f"block {of_block}: the extent of axis {plain(each.var)} varies",
                 expected="a constant",
                 got=each.dom.extent,
             )
-    return {_plain(each.var): int(each.dom.extent) for each in found}
+    return {plain(each.var): int(each.dom.extent) for each in found}
 
 
-def _plain(axis: Any) -> str:
+def plain(axis: Any) -> str:
     """The name of an iterator without TVM's prefix."""
     return str(axis.name).removeprefix(ITERATOR_PREFIX)
 
@@ -273,6 +295,25 @@ def read(sch: Schedule, of_block: str, operand: str) -> tuple[int, str]:
     )
 
 
+def is_copied(sch: Schedule, of_block: str, operand: str) -> bool:
+    """Tell whether a block reads a private copy of an operand, as ``pad`` and ``stage`` make it."""
+    _, buffer = read(sch, of_block, operand)
+    return buffer != operand and buffer in blocks(sch)
+
+
+def is_padded(sch: Schedule, of_block: str, operand: str) -> bool:
+    """Tell whether it alone reads a copy of an operand with zeros around, laid out as before."""
+    _, buffer = read(sch, of_block, operand)
+    if not is_copied(sch, of_block, operand):
+        return False
+    store = sch.get(block(sch, buffer)).body
+    readers = sch.get_consumers(block(sch, buffer))
+    if not isinstance(store, tirx.BufferStore) or not is_lazy(store.value) or len(readers) != 1:
+        return False
+    load = store.value.args[1]
+    return isinstance(load, TensorLoad) and len(load.indices) == len(store.indices)
+
+
 def _sources(sch: Schedule, buffer: str) -> set[str]:
     """The buffers from which the block that writes this one reads, directly or through others."""
     found: set[str] = set()
@@ -293,7 +334,7 @@ def dimension(region: Any, axis: str) -> int:
 
     Raises ``AxisError`` when it indexes none.
     """
-    names = [{_plain(var) for var in undefined_vars(at.min)} for at in region.region]
+    names = [{plain(var) for var in undefined_vars(at.min)} for at in region.region]
     for place, used in enumerate(names):
         if axis in used:
             return place

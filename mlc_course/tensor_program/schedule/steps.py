@@ -38,23 +38,23 @@ def reorder(sch: Schedule, block: str, *loops: str) -> None:
 
 
 @step
-def split(sch: Schedule, block: str, loop: str, factor: int) -> None:
+def split(sch: Schedule, block: str, loop: str, factor: int, *, partial: bool = False) -> None:
     """Cut one loop into an outer and an inner one.
 
     before  for k in range(2048):                      body(k)
     after   for k_0 in range(256), k_1 in range(8):    body(k_0 * 8 + k_1)
-    needs   factor divides |k|
+    needs   factor divides |k|; or ``partial``, which gives the body a condition, k < |k|
     why     the inner loop is small enough for what it touches to stay in cache
     tvm     Schedule.split
     """
     target = lookup.loop(sch, block, loop)
     extent = lookup.length(sch, block, loop)
-    if factor < 1 or extent % factor:
+    if factor < 1 or (extent % factor and not partial):
         raise SizeError(
             f"split({block}, {loop}, {factor}): the factor does not divide the loop",
             expected=f"a divisor of |{loop}| = {extent}",
             got=factor,
-            hint=f"pad the block first: pad(sch, {block!r}, {loop}={factor})",
+            hint=f"pad the block first: pad(sch, {block!r}, {loop}={max(factor, 1)})",
         )
     sch.split(target, [None, factor])
 

@@ -19,9 +19,9 @@ from mlc_course.tensor_program.ladders import checked
 from mlc_course.tensor_program.problems import Workload
 from mlc_course.tensor_program.schedule import replayed
 from mlc_course.tensor_program.search.spaces import (
+    finish_micro_kernels,
     micro_kernel_questions,
     nothing_more,
-    polynomial_everywhere,
     sample_micro_kernels,
     sample_tiles,
 )
@@ -157,7 +157,7 @@ def space(name: str, workload: Workload) -> Space:
     spaces = {
         "tiles": Space(sample_tiles),
         "packing": Space(
-            lambda sch: sample_micro_kernels(sch, workload, describe()), polynomial_everywhere
+            lambda sch: sample_micro_kernels(sch, workload, describe()), finish_micro_kernels
         ),
     }
     check_known("no space", name, spaces)

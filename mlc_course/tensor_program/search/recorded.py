@@ -15,7 +15,6 @@ from mlc_course.tensor_program.problems import Workload, make_workload
 from mlc_course.tensor_program.search import tune
 from mlc_course.tensor_program.search.evolution import Gene
 from mlc_course.tensor_program.search.spaces import (
-    polynomial_everywhere,
     sample_micro_kernels,
     strategy,
 )
@@ -126,7 +125,6 @@ class Recording:
         known = {field.name for field in fields(Machine)}
         machine = Machine(**{k: v for k, v in self.about["machine"].items() if k in known})
         sample_micro_kernels(sch, self.workload, machine, decided)
-        polynomial_everywhere(sch)
 
 
 def recordings() -> list[str]:

@@ -8,7 +8,15 @@ from typing import Any
 
 from mlc_course.errors import UsageError, check_known
 from mlc_course.machine import Machine, describe
-from mlc_course.tensor_program.ladders import PRODUCTS, RegisterTile, micro_kernel
+from mlc_course.tensor_program.ladders import (
+    MOST_ROWS,
+    MOST_VECTORS,
+    PRODUCTS,
+    RegisterTile,
+    micro_kernel,
+    most_rows,
+    read_in_place,
+)
 from mlc_course.tensor_program.problems import Workload
 from mlc_course.tensor_program.schedule import lookup, polynomial_exp
 from mlc_course.tensor_program.tir import LoopRV, Schedule, meta_schedule
@@ -74,7 +82,9 @@ def _sample_tile(sch: Schedule, block: str, reduced: set[str]) -> None:
 
 
 # What is drawn for each product, in this order.
-MICRO_KERNEL_QUESTIONS = ("vectors", "rows", "pack left", "per panel", "unrolled")
+MICRO_KERNEL_QUESTIONS = (
+    *("vectors", "rows", "pack left", "rows outermost", "panels at once", "unrolled"),
+)
 
 
 def sample_micro_kernels(
@@ -93,22 +103,32 @@ def sample_micro_kernels(
         return int(sch.get(sch.sample_categorical(list(candidates), even, made)))
 
     for product in PRODUCTS[workload.name]:
-        vectors = draw(1, 2, 4)
-        most_rows = (machine.vector_registers - vectors - 1) // vectors
-        rows = draw(*(r for r in (1, 2, 4, 8, 16) if r <= most_rows))
+        vectors = draw(*range(1, MOST_VECTORS + 1))
+        rows = draw(*range(1, min(MOST_ROWS, most_rows(machine, vectors)) + 1))
+        pack_left, rows_outermost, panels, unrolled = (
+            draw(0, 1),
+            draw(0, 1),
+            draw(0, 1, 4),
+            draw(0, 1),
+        )
         micro_kernel(
             sch,
             product,
             RegisterTile(rows, vectors * machine.lanes),
-            pack_left=bool(draw(0, 1)),
-            per_panel=bool(draw(0, 1)),
-            unrolled=bool(draw(0, 1)),
+            pack_left=bool(pack_left),
+            rows_outermost=bool(rows_outermost),
+            per_panel=bool(panels),
+            together=max(1, panels),
+            unrolled=bool(unrolled),
         )
-    polynomial_everywhere(sch)
+    finish_micro_kernels(sch)
 
 
-def polynomial_everywhere(sch: Schedule) -> None:
-    """Replace every exp, as the micro-kernels of this space do."""
+def finish_micro_kernels(sch: Schedule) -> None:
+    """Do what traces do not hold: read left operands in place, compute exp as a polynomial."""
+    for product in {p.block: p for products in PRODUCTS.values() for p in products}.values():
+        if f"{product.block}_update" in lookup.blocks(sch):
+            read_in_place(sch, product)
     for block in lookup.blocks(sch):
         if lookup.is_exp(sch, block):
             polynomial_exp(sch, block)
@@ -158,11 +178,11 @@ STRATEGIES: dict[str, Strategy] = {
         ),
         Strategy(
             "packing",
-            "Our micro-kernel with its tile, packing and unrolling drawn at random: a space that "
-            "contains what NumPy's BLAS does.",
+            "Our micro-kernel with its tile, packing, order and unrolling drawn at random: a space "
+            "that contains what NumPy's BLAS does, and the ladder's last rungs.",
             _packing_space,
             "replay-func",
-            polynomial_everywhere,
+            finish_micro_kernels,
             micro_kernel_questions,
         ),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mlc_course.tensor_program.tir import tvm
-from mlc_course.tensor_program.tir.flattening import check_flattening, not_compiled
+from mlc_course.tensor_program.tir.flattening import checked_lowering, not_compiled
 from mlc_course.tensor_program.tir.tvm import (
     IRModule,
     PrimFunc,
@@ -56,10 +56,14 @@ def compiled_module(program: IRModule, target: Target, _parameters: object) -> A
 
 
 def _compiled(program: TensorProgram, target: Target) -> Any:
-    module = program.mod if isinstance(program, Schedule) else program
-    for each in [module] if isinstance(module, PrimFunc) else module.functions.values():
-        if isinstance(each, PrimFunc):
-            check_flattening(each)
+    given = program.mod if isinstance(program, Schedule) else program
+    functions = {"main": given} if isinstance(given, PrimFunc) else dict(given.functions.items())
+    module = IRModule(
+        {
+            name: checked_lowering(each) if isinstance(each, PrimFunc) else each
+            for name, each in functions.items()
+        }
+    )
     try:
         try:
             return compile_module(module, target)

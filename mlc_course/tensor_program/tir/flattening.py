@@ -18,6 +18,7 @@ from typing import Any
 from mlc_course.errors import CourseError, UsageError
 from mlc_course.tensor_program.tir import formulas
 from mlc_course.tensor_program.tir.formulas import Fact, IntegerFormulas
+from mlc_course.tensor_program.tir.index_sets import split_index_sets
 from mlc_course.tensor_program.tir.traversal import (
     OPERANDS,
     Expr,
@@ -29,12 +30,14 @@ from mlc_course.tensor_program.tir.traversal import (
 from mlc_course.tensor_program.tir.tvm import (
     Analyzer,
     IRModule,
+    PrimFunc,
     Range,
     SBlockRealize,
     TensorLoad,
     TensorProgram,
-    before_and_after_flattening,
+    flattened,
     iter_map_simplify,
+    lowered,
     opaque_blocks,
     same_structure,
     tirx,
@@ -61,16 +64,26 @@ def check_flattening(program: TensorProgram) -> None:
 
     An index that depends on data and that TVM changes counts as wrong, because nobody can tell.
     """
-    module = IRModule({"main": main_function(program).with_attr("global_symbol", "main")})
+    checked_lowering(main_function(program))
+
+
+def checked_lowering(function: PrimFunc) -> PrimFunc:
+    """The program as loops and stores, its guarded nests split, with indices that TVM keeps.
+
+    Raises what ``check_flattening`` raises.
+    """
+    name = str(function.attrs["global_symbol"]) if "global_symbol" in function.attrs else "main"
+    module = IRModule({name: function.with_attr("global_symbol", name)})
     try:
-        for access in _Lowered(opaque_blocks(module)).accesses:
+        for access in _Lowered(opaque_blocks(module)[name]).accesses:
             _simplified(access)  # may fail, which later would end the process, not raise an error
-        lowered = before_and_after_flattening(module)
+        split = lowered(split_index_sets(lowered(module)))  # TVM simplifies it again as it compiles
+        flat = flattened(split)
     except CourseError:
         raise
     except Exception as error:  # only TVM runs here
         raise not_compiled(error) from None
-    before, after = map(_Lowered, lowered)
+    before, after = _Lowered(split[name]), _Lowered(flat[name])
     if before.negative:
         raise UsageError(
             "TVM 0.27 compiles some quotients by negative numbers wrongly",
@@ -87,6 +100,7 @@ def check_flattening(program: TensorProgram) -> None:
                 got=f"{old.buffer.name}[{_row_major(old)}]",
                 hint="write the index in another way, for example with one more loop",
             )
+    return split[name]
 
 
 def not_compiled(error: Exception) -> UsageError:
@@ -103,11 +117,11 @@ def not_compiled(error: Exception) -> UsageError:
 class _Lowered:
     """The accesses of a lowered program in the order of its text, and values of its variables."""
 
-    def __init__(self, module: IRModule) -> None:
+    def __init__(self, function: PrimFunc) -> None:
         self.accesses: list[_Access] = []
         self.values: dict[Var, Expr] = {}
         self.negative: list[Expr] = []  # quotients and remainders by negative numbers
-        self.statement(main_function(module).body, (), ())
+        self.statement(function.body, (), ())
 
     def statement(self, node: Any, loops: Loops, facts: Facts) -> None:
         match node:

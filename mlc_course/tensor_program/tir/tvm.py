@@ -12,7 +12,7 @@ import importlib
 import os
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -33,7 +33,7 @@ from tvm.s_tir.schedule.schedule import ScheduleError
 from tvm.script import tirx as T
 from tvm.support import cc
 from tvm.support.popen_pool import PopenPoolExecutor
-from tvm.sym import Analyzer, iter_map_simplify
+from tvm.sym import Analyzer, detect_linear_equation, iter_map_simplify
 from tvm.target import Target, codegen
 from tvm.tirx import PrimFunc
 from tvm.tirx.analysis import undefined_vars
@@ -76,26 +76,32 @@ __all__ = [
     "TensorProgram",
     "Trace",
     "TensorLoad",
-    "before_and_after_flattening",
     "compile_module",
     "cpu_target",
     "derived_object",
+    "detect_linear_equation",
     "dump_program",
+    "every_node",
+    "flattened",
     "host_cpu",
     "is_known_cpu",
     "load_cpu_intrinsics",
     "linker",
     "load_program",
+    "lowered",
     "iter_map_simplify",
     "opaque_blocks",
     "memory_stages",
     "meta_schedule",
+    "rewrite",
     "runtime_library",
     "same_structure",
     "shared_tensor",
+    "substitute",
     "te",
     "tirx",
     "undefined_vars",
+    "unique_variables",
     "use_threads",
     "version",
     "without_slp",
@@ -224,8 +230,8 @@ def opaque_blocks(module: IRModule) -> IRModule:
     return module
 
 
-def before_and_after_flattening(module: IRModule) -> tuple[IRModule, IRModule]:
-    """The program just before TVM makes its buffers one-dimensional, and just after.
+def lowered(module: IRModule) -> IRModule:
+    """The program as loops and stores, just before TVM makes its buffers one-dimensional.
 
     The passes are those with which TVM's pipeline begins; what follows them, such as unrolling, can
     take long. Raises what TVM raises.
@@ -244,7 +250,30 @@ def before_and_after_flattening(module: IRModule) -> tuple[IRModule, IRModule]:
         s_tir_transform.LowerOpaqueBlock(),
     ):
         module = each(module)
-    return module, tirx.transform.FlattenBuffer()(module)
+    return module
+
+
+def flattened(module: IRModule) -> IRModule:
+    """A lowered program with one-dimensional buffers."""
+    return tirx.transform.FlattenBuffer()(module)
+
+
+def unique_variables(module: IRModule) -> IRModule:
+    """The program with a variable of its own for each loop and each let."""
+    return s_tir_transform.ConvertSSA()(module)
+
+
+def rewrite(root: Any, kind: type, change: Callable[[Any, Any], Any]) -> Any:
+    """A node with ``change(node, mutator)`` in place of each node of a kind, outermost first.
+
+    ``mutator.default_mutate(node)`` goes on inside a node.
+    """
+    return tvm_ffi.structural_mutate(root, (kind, change))
+
+
+def substitute(root: Any, values: Mapping[Any, Any]) -> Any:
+    """An expression with values in place of variables."""
+    return tvm_ffi.structural_map(root, (tirx.Var, lambda var: values.get(var, var)))
 
 
 def dump_program(module: IRModule) -> str:

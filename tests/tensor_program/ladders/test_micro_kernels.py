@@ -7,13 +7,16 @@ from schedules import Program, matmul
 from mlc_course.machine import VECTOR_REGISTERS
 from mlc_course.tensor_program.ladders.catalogue import MATMUL
 from mlc_course.tensor_program.ladders.micro_kernels import (
-    SUMS,
+    ENOUGH_SUMS,
+    MOST_VECTORS,
     RegisterTile,
     micro_kernel,
     register_tile,
     register_tiles,
+    together,
     why_tile,
 )
+from mlc_course.tensor_program.schedule import lookup
 
 LENGTHS = (0, 1, 2, 3, 5, 7, 13, 31, 64, 1000, 1001, 1024)
 
@@ -32,7 +35,7 @@ def test_a_tile_and_what_it_is_made_of_fit_the_registers(isa: str, rows: int, co
 
 @pytest.mark.parametrize(
     ("isa", "tile"),
-    [("AVX-512", (8, 32)), ("AVX2", (6, 16)), ("NEON", (8, 8)), ("SSE", (6, 8))],
+    [("AVX-512", (6, 64)), ("AVX2", (4, 24)), ("NEON", (6, 16)), ("SSE", (4, 12))],
 )
 def test_the_tiles_of_known_machines(isa: str, tile: tuple[int, int]) -> None:
     assert register_tile(shaped(isa)) == RegisterTile(*tile)
@@ -43,7 +46,7 @@ def test_the_tiles_of_known_machines(isa: str, tile: tuple[int, int]) -> None:
 def test_a_large_result_keeps_the_units_busy(isa: str, columns: int) -> None:
     here = shaped(isa)
     tile = register_tile(here, 1024, columns)
-    assert tile.rows * tile.columns // here.lanes >= SUMS
+    assert tile.rows * tile.columns // here.lanes >= ENOUGH_SUMS
 
 
 @pytest.mark.parametrize("isa", VECTOR_REGISTERS)
@@ -57,8 +60,8 @@ def test_little_is_computed_beyond_the_edges(isa: str, rows: int) -> None:
 @pytest.mark.parametrize(
     ("isa", "reason"),
     [
-        ("AVX2", "6 x 16: 12 vectors of sums, 2 of B and 1 element of A fill 15 of 16 registers"),
-        ("NEON", "8 x 8: 16 vectors of sums, 2 of B and 4 elements of A fill 22 of 32 registers"),
+        ("AVX2", "4 x 24: 12 vectors of sums, 3 of B and 1 element of A fill 16 of 16 registers"),
+        ("NEON", "6 x 16: 24 vectors of sums, 4 of B and 4 elements of A fill 32 of 32 registers"),
     ],
 )
 def test_the_reason_for_a_tile_counts_registers(isa: str, reason: str) -> None:
@@ -77,16 +80,50 @@ def test_a_product_is_cut_into_tiles_with_the_sum_inside() -> None:
 @pytest.mark.parametrize("pack_left", [False, True])
 @pytest.mark.parametrize("per_panel", [False, True])
 @pytest.mark.parametrize("rows_outermost", [False, True])
+@pytest.mark.parametrize("panels", [1, 2, 5])
 @pytest.mark.parametrize("tile", [RegisterTile(4, 16), RegisterTile(3, 24)], ids=str)
 def test_the_micro_kernel_is_right_with_each_way_of_packing(
-    pack_left: bool, per_panel: bool, rows_outermost: bool, tile: RegisterTile
+    pack_left: bool, per_panel: bool, rows_outermost: bool, panels: int, tile: RegisterTile
 ) -> None:
     program = Program("matmul", 10, 19, 31)
     choices = {"pack_left": pack_left, "per_panel": per_panel, "rows_outermost": rows_outermost}
-    micro_kernel(program.sch, MATMUL, tile, **choices)
+    micro_kernel(program.sch, MATMUL, tile, together=panels, **choices)
     loops = program.loops("C_update")
     assert program.kind("C_update", "m_1") == "unrolled"
     assert program.kind("C_update", list(loops)[-1]) == "vectorized"
-    assert program.kind("C_update", "m_0" if rows_outermost else "n_0") == "parallel"
-    assert list(loops)[:3] == [*sorted(["m_0", "n_0"], reverse=not rows_outermost), "k"]
+    stays, streams = ("m_0", "n_0") if rows_outermost else ("n_0", "m_0")
+    order = [f"{stays}_0", streams, f"{stays}_1"] if panels > 1 else [stays, streams]
+    assert program.kind("C_update", order[0]) == "parallel"
+    assert list(loops)[: len(order) + 1] == [*order, "k"]
     program.check()
+
+
+@pytest.mark.parametrize("rows_outermost", [False, True])
+def test_a_left_operand_that_is_not_packed_is_not_copied(rows_outermost: bool) -> None:
+    program = Program("matmul", 10, 19, 31)
+    micro_kernel(program.sch, MATMUL, RegisterTile(4, 16), rows_outermost=rows_outermost)
+    assert not [name for name in lookup.blocks(program.sch) if name.startswith("A")]
+    assert "T.min(" in program.sch.mod.script()
+    program.check()
+
+
+@pytest.mark.parametrize("isa", VECTOR_REGISTERS)
+@pytest.mark.parametrize("inner", [1, 40, 700, 2048, 11_000, 1_000_000])
+@pytest.mark.parametrize("rows_outermost", [False, True])
+def test_panels_that_stay_fill_a_quarter_of_the_second_cache_at_most(
+    isa: str, inner: int, rows_outermost: bool
+) -> None:
+    here = shaped(isa)
+    tile = register_tile(here)
+    panels = together(here, tile, inner, rows_outermost=rows_outermost)
+    width = tile.rows if rows_outermost else tile.columns
+    least = 1 if rows_outermost else 128 // width
+    assert panels == max(1, least) or 4 * panels * width * inner <= here.l2_bytes // 4
+    assert panels >= least
+
+
+@pytest.mark.parametrize("isa", VECTOR_REGISTERS)
+def test_a_tile_is_narrow_enough_for_the_edges(isa: str) -> None:
+    here = shaped(isa)
+    for rows in LENGTHS:
+        assert register_tile(here, rows).columns <= MOST_VECTORS * here.lanes

@@ -82,8 +82,46 @@ def test_pack_lays_rows_out_panel_by_panel() -> None:
 def test_pack_writes_straight_on() -> None:
     program = matmul()
     copy = data_steps.pack(program.sch, "C", "B", along="n", panel=8)
-    assert list(program.loops(copy).values()) == [6, 32, 8]
+    assert list(program.loops(copy).values()) == [4, 6, 8, 8]  # 8 rows into all of 6 panels
     assert program.kind(copy, list(program.loops(copy))[-1]) == "vectorized"
+
+
+def test_a_clamped_operand_is_read_where_it_is() -> None:
+    program = matmul(10, 19, 11)
+    steps.pad(program.sch, "C", m=4, n=8)
+    data_steps.clamp(program.sch, "C", "A")
+    assert lookup.blocks(program.sch) == ["B_pad", "C", "C_pad"]
+    assert "A[T.min(v_m, 9), v_k]" in program.sch.mod.script()
+    program.check()
+    data_steps.clamp(program.sch, "C", "B")
+    assert lookup.blocks(program.sch) == ["C", "C_pad"]
+    program.check()
+
+
+def test_an_operand_with_zeros_that_are_summed_is_not_clamped() -> None:
+    program = matmul(10, 19, 11)
+    steps.pad(program.sch, "C", m=4, k=4)
+    with refused(program, AxisError) as caught:
+        data_steps.clamp(program.sch, "C", "A")
+    assert "a sum runs along a padded axis" in str(caught.value)
+
+
+def test_what_is_not_padded_or_packed_already_is_not_clamped() -> None:
+    program = matmul()
+    steps.pad(program.sch, "C", m=4)
+    with refused(program, BlockError) as caught:
+        data_steps.clamp(program.sch, "C", "A")
+    assert "no copy with zeros around" in str(caught.value)
+    data_steps.stage(program.sch, "C", "A")
+    with refused(program, BlockError) as caught:
+        data_steps.clamp(program.sch, "C", "A")
+    assert "no copy with zeros around" in str(caught.value)
+    other = matmul(10, 19, 11)
+    steps.pad(other.sch, "C", m=4)
+    data_steps.pack(other.sch, "C", "A", along="m", panel=4)
+    with refused(other, BlockError) as caught:
+        data_steps.clamp(other.sch, "C", "A")
+    assert "no copy with zeros around" in str(caught.value)
 
 
 def test_pack_of_both_operands_of_a_padded_product_is_right() -> None:

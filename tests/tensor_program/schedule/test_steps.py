@@ -80,7 +80,7 @@ def test_all_steps_are_known_here() -> None:
     assert set(STEPS) == {
         *("reorder", "split", "tile", "pad", "hoist_init", "fuse_consumer", "inline", "merge"),
         *("compute_per_iteration", "several_sums", "vectorize", "unroll", "parallel"),
-        *("stage", "pack", "store_innermost", "accumulate_locally", "polynomial_exp"),
+        *("stage", "pack", "clamp", "store_innermost", "accumulate_locally", "polynomial_exp"),
     }
 
 
@@ -98,6 +98,7 @@ REFUSALS: dict[str, Callable[[Schedule], object]] = {  # on matmul: no such bloc
     "vectorize": lambda sch: steps.vectorize(sch, "X", "n"),
     "unroll": lambda sch: steps.unroll(sch, "X", "n"),
     "parallel": lambda sch: steps.parallel(sch, "X", "n"),
+    "clamp": lambda sch: data_steps.clamp(sch, "X", "A"),
     "stage": lambda sch: data_steps.stage(sch, "X", "B"),
     "pack": lambda sch: data_steps.pack(sch, "X", "B", along="n", panel=2),
     "store_innermost": lambda sch: data_steps.store_innermost(sch, "X", "n"),
@@ -203,7 +204,17 @@ def test_split_by_what_does_not_divide_is_refused_with_the_way_out(factor: int) 
     with refused(program, SizeError) as caught:
         steps.split(program.sch, "C", "k", factor)
     assert caught.value.expected == "a divisor of |k| = 32"
-    assert f"pad(sch, 'C', k={factor})" in str(caught.value.hint)
+    assert f"pad(sch, 'C', k={max(factor, 1)})" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("factor", [5, 7, 32, 33])
+def test_a_partial_split_skips_what_is_beyond_the_end(factor: int) -> None:
+    program = matmul()
+    steps.split(program.sch, "C", "k", factor, partial=True)
+    assert program.loops("C") == {"m": 16, "n": 48, "k_0": -(-32 // factor), "k_1": factor}
+    program.check()
+    with refused(program, SizeError):
+        steps.split(program.sch, "C", "n", 0, partial=True)
 
 
 def test_tile_puts_the_inner_loops_inside_all_outer_ones() -> None:

@@ -35,7 +35,7 @@ def test_choices_have_the_names_that_are_given(small: Workload) -> None:
     trace = evolution.drawn(small, evolution.space("packing", small), 0)
     found = genes(small, trace, micro_kernel_questions(small))
     assert [gene.name for gene in found][:3] == ["C: vectors", "C: rows", "C: pack left"]
-    assert len(found) == 10 and all(len(gene.value) == 1 for gene in found)
+    assert len(found) == 12 and all(len(gene.value) == 1 for gene in found)
 
 
 def test_a_mutation_changes_one_tile_and_replays(small: Workload) -> None:

@@ -215,7 +215,7 @@ def test_the_passes_before_flattening_are_those_of_tvm() -> None:
     ours = seen[: seen.index("tirx.FlattenBuffer") + 1]
     seen.clear()
     with PassContext(instruments=[Names()]):
-        tvm.before_and_after_flattening(module)
+        tvm.flattened(tvm.lowered(module))
     assert seen == [name for name in ours if name not in PIPELINES]
 
 
@@ -241,7 +241,7 @@ def negative(expr: Any) -> bool:
 def flattened(program: PrimFunc) -> Any:
     """The index of the only store, as TVM makes it."""
     module = IRModule({"main": program.with_attr("global_symbol", "main")})
-    stmt = main_function(tvm.before_and_after_flattening(module)[1]).body
+    stmt = main_function(tvm.flattened(tvm.lowered(module))).body
     while not isinstance(stmt, tirx.BufferStore):
         inner = stmt.seq[-1] if isinstance(stmt, tirx.SeqStmt) else stmt.body
         stmt = inner

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from index_expressions import nest
+from interpreter import Interpreter
+from tvm.ir.instrument import pass_instrument
+from tvm.ir.transform import PassContext
+
+from mlc_course.tensor_program.ladders import ladder, scheduled
+from mlc_course.tensor_program.problems import make_workload
+from mlc_course.tensor_program.tir import IRModule, T, compile_program, main_function, tirx, tvm
+from mlc_course.tensor_program.tir.flattening import checked_lowering
+from mlc_course.tensor_program.tir.index_sets import split_index_sets
+
+
+def split(function: Any) -> Any:
+    module = IRModule({"main": function.with_attr("global_symbol", "main")})
+    return main_function(split_index_sets(tvm.lowered(module)))
+
+
+def conditions(function: Any) -> list[str]:
+    """The conditions that each element of an innermost loop has of its own."""
+    found = []
+
+    def inside(stmt: Any, loops: int) -> Iterator[str]:
+        match stmt:
+            case tirx.SeqStmt():
+                for each in stmt.seq:
+                    yield from inside(each, loops)
+            case tirx.For():
+                yield from inside(stmt.body, loops + 1)
+            case tirx.IfThenElse():
+                if isinstance(stmt.then_case, tirx.BufferStore):
+                    yield str(stmt.condition)
+                for each in (stmt.then_case, stmt.else_case):
+                    if each is not None:
+                        yield from inside(each, loops)
+            case tirx.BufferStore() if "if_then_else" in str(stmt.value):
+                yield str(stmt.value)
+
+    found += inside(function.body, 0)
+    return found
+
+
+@T.prim_func(s_tir=True)
+def cropped(X: T.Buffer((10, 32), "float32"), Y: T.Buffer((301,), "float32")):
+    for n in range(10):
+        for j in T.vectorized(32):
+            if n * 32 + j < 301:
+                Y[n * 32 + j] = X[n, j]
+
+
+@T.prim_func(s_tir=True)
+def expected(X: T.Buffer((10, 32), "float32"), Y: T.Buffer((301,), "float32")):
+    for n in range(10):
+        if n * 32 - 270 < 0:
+            for j in T.vectorized(32):
+                Y[n * 32 + j] = X[n, j]
+        else:
+            for j in range(301 - T.max(n * 32, 269)):
+                Y[n * 32 + j] = X[n, j]
+
+
+def test_a_tile_inside_has_no_condition_and_one_at_the_edge_ends_there() -> None:
+    found, wanted = (split(cropped), expected.with_attr("global_symbol", "main"))
+    assert tvm.same_structure(found, wanted)
+
+
+@T.prim_func(s_tir=True)
+def padded(X: T.Buffer((301,), "float32"), Y: T.Buffer((10, 32), "float32")):
+    for n in range(10):
+        for j in range(32):
+            Y[n, j] = T.if_then_else(n * 32 + j < 301, X[n * 32 + j], T.float32(0.0))
+
+
+def test_padding_at_the_edge_writes_zeros_first() -> None:
+    assert conditions(padded) != []
+    assert conditions(split(padded)) == []
+
+
+@T.prim_func(s_tir=True)
+def by_data(
+    X: T.Buffer((32,), "float32"), M: T.Buffer((32,), "int32"), Y: T.Buffer((32,), "float32")
+):
+    for j in range(32):
+        if M[j] < 3:
+            Y[j] = X[j]
+
+
+@T.prim_func(s_tir=True)
+def of_itself(Y: T.Buffer((32,), "float32")):
+    for j in range(32):
+        Y[j] = T.if_then_else(j < 20, Y[j] + T.float32(1), T.float32(0))
+
+
+@T.prim_func(s_tir=True)
+def two_loads(
+    X: T.Buffer((20,), "float32"), W: T.Buffer((12,), "float32"), Y: T.Buffer((32,), "float32")
+):
+    for j in range(32):
+        Y[j] = T.if_then_else(j < 20, X[j], W[j - 20])
+
+
+@T.prim_func(s_tir=True)
+def squared(X: T.Buffer((8, 8), "float32"), Y: T.Buffer((8, 8), "float32")):
+    for i, j in T.grid(8, 8):
+        if i * j < 20:
+            Y[i, j] = X[i, j]
+
+
+@pytest.mark.parametrize("function", [by_data, of_itself, two_loads, squared])
+def test_what_is_not_linear_or_not_safe_to_store_first_is_left(function: Any) -> None:
+    module = IRModule({"main": function.with_attr("global_symbol", "main")})
+    assert tvm.same_structure(split(function), main_function(tvm.lowered(module)))
+
+
+@pytest.mark.parametrize("sizes", [(100, 50, 101, 301), (37, 21, 30, 17), (7, 13, 29, 11)])
+def test_no_element_of_a_ladder_has_a_condition(sizes: tuple[int, ...]) -> None:
+    workload = make_workload("matmul_exp_matmul", sizes)
+    rung = ladder("matmul_exp_matmul")[-1]
+    assert conditions(checked_lowering(main_function(scheduled(workload, rung)))) == []
+
+
+def test_what_is_compiled_is_what_was_checked() -> None:
+    workload = make_workload("matmul_exp_matmul", (100, 50, 101, 301))
+    program = scheduled(workload, ladder("matmul_exp_matmul")[-1])
+    checked = checked_lowering(main_function(program))
+    flat = tvm.flattened(IRModule({"main": checked}))["main"]
+    seen: list[Any] = []
+
+    @pass_instrument
+    class Flat:
+        def run_after_pass(self, module: IRModule, about: Any) -> None:
+            if str(about.name) == "tirx.FlattenBuffer":
+                seen.append(module["main"])
+
+    with PassContext(instruments=[Flat()]):
+        compile_program(program)
+    *_, compiled = seen
+    assert tvm.same_structure(compiled.body, flat.body)
+
+
+# --- against every iteration ----------------------------------------------------------------------
+
+FACTORS = (0, 0, 1, 1, 1, 2, 3, 8, -1, -2)
+
+
+def drawn(rng: random.Random) -> tuple[Any, list[Any], int]:
+    """A nest with conditions, its buffers, and the number of elements of each of them."""
+    extents = [rng.randint(1, 6) for _ in range(rng.randint(1, 4))]
+    x, y = (tirx.decl_buffer((4096,), name=name) for name in "XY")
+    form = rng.choice(["crop", "crop", "pad", "both", "sum"])
+
+    def linear(loops: list[Any]) -> Any:
+        total: Any = tirx.IntImm("int32", 0)
+        for loop in loops:
+            total = total + loop * rng.choice(FACTORS)
+        return total
+
+    def condition(loops: list[Any]) -> Any:
+        compared: Callable[[Any, Any], Any] = rng.choice([tirx.LT, tirx.LE, tirx.GT, tirx.GE])
+        first = compared(linear(loops), tirx.IntImm("int32", rng.randint(-6, 30)))
+        return first if rng.random() < 0.6 else tirx.And(first, condition(loops))
+
+    def body(loops: list[Any]) -> Any:
+        place: Any = tirx.IntImm("int32", 0)
+        for loop, extent in zip(loops, extents, strict=True):
+            place = place * extent + loop
+        if form == "sum":  # several iterations write one element
+            place = place // rng.choice([1, 2])
+        value = x[place] + tirx.FloatImm("float32", 1.0)
+        if form in ("pad", "both"):
+            value = tirx.if_then_else(condition(loops), value, tirx.FloatImm("float32", 0.0))
+        if form == "sum":
+            value = y[place] + value
+        store = tirx.BufferStore(y, value, [place])
+        return store if form == "pad" else tirx.IfThenElse(condition(loops), store, None)
+
+    kind = rng.choice(["SERIAL", "UNROLLED", "VECTORIZED", "PARALLEL"])
+    kind = "SERIAL" if form == "sum" else kind
+    return nest(extents, body, kind), [x, y], int(np.prod(extents))
+
+
+@pytest.mark.fuzz
+def test_a_split_nest_stores_what_it_stored_before(full: bool, seed: int) -> None:
+    rng = random.Random(seed)
+    changed = 0
+    for _ in range(20_000 if full else 1000):
+        stmt, buffers, _ = drawn(rng)
+        function = tirx.PrimFunc(buffers, stmt)
+        module = IRModule({"main": function.with_attr("global_symbol", "main")})
+        before = main_function(tvm.lowered(module))
+        after = main_function(split_index_sets(tvm.lowered(module)))
+        changed += not tvm.same_structure(before, after)
+        results = []
+        for each in (before, after):
+            arrays = [np.arange(4096.0), np.full(4096, -5.0)]
+            Interpreter(each, arrays, random.Random(0))
+            results.append(arrays[1])
+        np.testing.assert_array_equal(*results, err_msg=str(function))
+    assert changed > 150
