@@ -1,16 +1,24 @@
 """The article's ladder: two matrix products with exp between, from naive past NumPy.
 
-The first nine rungs are the article's, on today's TensorIR; its tile is (16, 8, 8). The others are
-what the article says TVM lacks: staged memory, packing, and a micro-kernel held in registers.
+The rungs from ``tile`` to ``parallel`` are the article's, on today's TensorIR, with a tile that
+suits the machine. The others are what the article says TVM lacks: staged memory, packing, and a
+micro-kernel held in registers. ``article`` is the same climb with the article's own tile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from mlc_course.machine import Machine
+from mlc_course.tensor_program.ladders.cache_tiles import (
+    cache_tiles,
+    largest_tile,
+    vector_columns,
+)
 from mlc_course.tensor_program.ladders.micro_kernels import (
+    FLOAT_BYTES,
     Product,
     by_shape,
     left_is_larger,
@@ -23,15 +31,12 @@ from mlc_course.tensor_program.schedule import lookup, steps
 from mlc_course.tensor_program.tir import Schedule
 
 Apply = Callable[[Schedule], None]
+OfProduct = Callable[[Schedule, Product], None]
 
 FIRST = Product("C", left="A", right="B", row="m", column="l", inner="k")
 SECOND = Product("F", left="D", right="E", row="m", column="n", inner="l")
 PRODUCTS = (FIRST, SECOND)
-ROWS, COLUMNS, INNER = 16, 8, 8  # the article's tile
-
-
-def _naive(sch: Schedule) -> None:
-    """The program as TE writes it."""
+ROWS, COLUMNS, INNER = 16, 8, 8  # the article's tile, for vectors of 128 bits
 
 
 def _reorder(sch: Schedule) -> None:
@@ -46,16 +51,58 @@ def _split_reduction(sch: Schedule) -> None:
         steps.reorder(sch, p.block, f"{p.inner}_0", p.row, f"{p.inner}_1", p.column)
 
 
-def _tile(sch: Schedule) -> None:
-    for p in PRODUCTS:
-        steps.pad(sch, p.block, **{p.row: ROWS, p.column: COLUMNS, p.inner: INNER})
-        steps.tile(sch, p.block, **{p.row: ROWS, p.column: COLUMNS, p.inner: INNER})
-        steps.reorder(sch, p.block, f"{p.inner}_1", f"{p.column}_1")
+# --- tiles ----------------------------------------------------------------------------------------
 
 
-def _hoist_inits(sch: Schedule) -> None:
-    for p in PRODUCTS:
-        steps.hoist_init(sch, p.block, f"{p.inner}_0")
+@dataclass(frozen=True)
+class Tiling:
+    """How a ladder cuts each product into tiles, and the tile's columns into vectors."""
+
+    cut: OfProduct
+    vectorize: OfProduct
+
+
+def _article_cut(sch: Schedule, p: Product) -> None:
+    factors = {p.row: ROWS, p.column: COLUMNS, p.inner: INNER}
+    steps.pad(sch, p.block, **factors)
+    steps.tile(sch, p.block, **factors)
+    steps.reorder(sch, p.block, f"{p.inner}_1", f"{p.column}_1")
+
+
+def _article_vectorize(sch: Schedule, p: Product) -> None:
+    steps.vectorize(sch, p.block, f"{p.column}_1")
+
+
+ARTICLE = Tiling(_article_cut, _article_vectorize)
+
+
+def _tiles(
+    tiling: Tiling,
+    *,
+    hoisted: bool = True,
+    fused: bool = False,
+    merged: bool = False,
+    vectors: bool = False,
+    cores: bool = False,
+) -> Apply:
+    """The steps of the rungs from ``tile`` to ``parallel``, each of which takes one more."""
+
+    def apply(sch: Schedule) -> None:
+        for p in PRODUCTS:
+            tiling.cut(sch, p)
+        if fused:
+            _join_exp(sch)
+        if merged:
+            _merge(sch)
+        if cores:
+            steps.parallel(sch, FIRST.block, lookup.loops(sch, FIRST.block)[0])
+        for p in PRODUCTS:
+            if vectors:
+                tiling.vectorize(sch, p)
+            if hoisted:
+                steps.hoist_init(sch, p.block, f"{p.inner}_0")
+
+    return apply
 
 
 def _join_exp(sch: Schedule) -> None:
@@ -67,46 +114,13 @@ def _join_exp(sch: Schedule) -> None:
     steps.fuse_consumer(sch, last, into=FIRST.block, at=f"{FIRST.column}_0")
 
 
-def _hoist_init(sch: Schedule) -> None:
-    _tile(sch)
-    _hoist_inits(sch)
-
-
-def _fuse_exp(sch: Schedule) -> None:
-    _tile(sch)
-    _join_exp(sch)
-    _hoist_inits(sch)
-
-
-def _merge_loops(sch: Schedule) -> None:
-    _merged(sch)
-    _hoist_inits(sch)
-
-
-def _merged(sch: Schedule) -> None:
-    _tile(sch)
-    _join_exp(sch)
+def _merge(sch: Schedule) -> None:
     for copy in lookup.late_producers(sch, FIRST.block, SECOND.block):
         steps.inline(sch, copy)  # E with zeros around, on sizes that the tile does not divide
     steps.merge(sch, FIRST.block, SECOND.block, at=f"{FIRST.row}_0")
 
 
-def _vectorize(sch: Schedule) -> None:
-    _merged(sch)
-    _vector_columns(sch)
-    _hoist_inits(sch)
-
-
-def _vector_columns(sch: Schedule) -> None:
-    for p in PRODUCTS:
-        steps.vectorize(sch, p.block, f"{p.column}_1")
-
-
-def _parallel(sch: Schedule) -> None:
-    _merged(sch)
-    steps.parallel(sch, FIRST.block, lookup.loops(sch, FIRST.block)[0])
-    _vector_columns(sch)
-    _hoist_inits(sch)
+# --- register tiles -------------------------------------------------------------------------------
 
 
 def _products(machine: Machine, *, larger_stays: bool = False, **choices: bool) -> Apply:
@@ -124,66 +138,114 @@ def _best(sch: Schedule, machine: Machine) -> None:
     by_shape(sch, SECOND, machine)
 
 
-def rungs(machine: Machine) -> tuple[Rung, ...]:
-    """The rungs, for any sizes; register tiles are the machine's, and waste little at the edges."""
-    size = register_tile(machine)
-    vectors = size.columns // machine.lanes
+# --- the rungs ------------------------------------------------------------------------------------
+
+LOOPS = (
+    Rung(
+        "naive",
+        "Three nested loops: the innermost walks down a column of B, and each element it "
+        "touches stands in another cache line.",
+        lambda sch: None,
+        row_by_row=True,
+    ),
+    Rung(
+        "reorder",
+        "With the column loop innermost, B and C are read along their rows: 16 float32 share "
+        "a cache line, and neighbours can share a vector.",
+        _reorder,
+    ),
+)
+
+
+def _up_to_parallel(tiling: Tiling, tile: Rung, *, rows: str, vectorize: str) -> tuple[Rung, ...]:
+    """The rungs from ``tile`` on that have the same tiles, in words for how large they are."""
     return (
-        Rung(
-            "naive",
-            "Three nested loops: the innermost walks down a column of B, and each element it "
-            "touches stands in another cache line.",
-            _naive,
-            row_by_row=True,
-        ),
-        Rung(
-            "reorder",
-            "With the column loop innermost, B and C are read along their rows: 16 float32 share "
-            "a cache line, and neighbours can share a vector.",
-            _reorder,
-        ),
-        Rung(
-            "split-reduction",
-            "Eight rows of B are used for all of A before the next eight: fewer passes over B, "
-            "many more over C.",
-            _split_reduction,
-        ),
-        Rung(
-            "tile",
-            "Blocks of 16 x 8 x 8 stay in the first-level cache while they are used; but "
-            "TensorIR keeps the zeroing of C inside the innermost loops, behind a branch.",
-            _tile,
-        ),
+        tile,
         Rung(
             "hoist-init",
-            "Setting C to zero before the sum takes the branch out of the innermost loop; TE's "
+            "Setting C to zero before the sum takes the branch out of the loops of a tile; TE's "
             "schedules did so by themselves.",
-            _hoist_init,
+            _tiles(tiling),
         ),
         Rung(
             "fuse-exp",
             "exp is taken of each tile as soon as it is summed, so C is not read again from "
             "memory.",
-            _fuse_exp,
+            _tiles(tiling, fused=True),
         ),
         Rung(
             "merge-loops",
-            "Both products share their outer loop: 16 rows of D are used while they are in cache.",
-            _merge_loops,
+            f"Both products share their outer loop: {rows} of D are used while they are in cache.",
+            _tiles(tiling, fused=True, merged=True),
         ),
+        Rung("vectorize", vectorize, _tiles(tiling, fused=True, merged=True, vectors=True)),
         Rung(
-            "vectorize",
-            "The innermost 8 columns become one vector instruction; half of an AVX-512 register "
-            "stays empty.",
-            _vectorize,
+            "parallel",
+            f"The blocks of {rows} are shared among the cores.",
+            _tiles(tiling, fused=True, merged=True, vectors=True, cores=True),
         ),
-        Rung("parallel", "The blocks of 16 rows are shared among the cores.", _parallel),
+    )
+
+
+def article(_machine: Machine) -> tuple[Rung, ...]:
+    """The article's nine rungs with its own tile, whatever the machine."""
+    return (
+        *LOOPS,
+        Rung(
+            "split-reduction",
+            f"{INNER} rows of B are used for all of A before the next {INNER}: fewer passes over "
+            "B, many more over C.",
+            _split_reduction,
+        ),
+        *_up_to_parallel(
+            ARTICLE,
+            Rung(
+                "tile",
+                f"Blocks of {ROWS} x {COLUMNS} x {INNER} stay in the first-level cache while they "
+                "are used.",
+                _tiles(ARTICLE, hoisted=False),
+                setback="TensorIR keeps the zeroing of C inside the innermost loops, behind a "
+                "branch; hoist-init takes it out.",
+            ),
+            rows=f"{ROWS} rows",
+            vectorize=f"The innermost {COLUMNS} columns become vector instructions: two registers "
+            "of 128 bits, one of 256, half of one of 512.",
+        ),
+    )
+
+
+def rungs(machine: Machine) -> tuple[Rung, ...]:
+    """The rungs for any sizes; the tiles are the machine's, and waste little at the edges."""
+    block, size = largest_tile(machine), register_tile(machine)
+    vectors = size.columns // machine.lanes
+    tiling = Tiling(partial(cache_tiles, machine=machine), partial(vector_columns, machine=machine))
+    one_line = size.columns * FLOAT_BYTES <= machine.line_bytes
+    return (
+        *LOOPS,
+        *_up_to_parallel(
+            tiling,
+            Rung(
+                "tile",
+                f"{block.inner} rows of B at a time, {block.columns} columns or a little less, "
+                f"stay in the first-level cache for up to {block.rows} rows of A, and an element "
+                f"of C is loaded and stored once for {block.inner} multiply-adds. TensorIR leaves "
+                "the zeroing of C inside, behind a branch.",
+                _tiles(tiling, hoisted=False),
+            ),
+            rows=f"up to {block.rows} rows",
+            vectorize=f"{machine.lanes} columns become one vector instruction. LLVM has done so "
+            "unasked ever since reorder; now it is sure to.",
+        ),
         Rung(
             "stage-memory",
             f"A new tile, {size} or a little less, fits the registers of this machine; it is "
             "summed in a local buffer and written once, and B is read from a private copy, still "
             "row by row.",
             _products(machine, pack_right=False, unrolled=False),
+            setback="Of each row of B a tile reads one cache line, and the next one is a whole row "
+            "away, where no prefetcher follows; pack-B puts them side by side."
+            if one_line
+            else "",
         ),
         Rung(
             "pack-B",
