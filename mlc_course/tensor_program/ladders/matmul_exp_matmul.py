@@ -1,8 +1,8 @@
 """The article's ladder: two matrix products with exp between, from naive past NumPy.
 
-The rungs from ``tile`` to ``parallel`` are the article's, on today's TensorIR, with a tile that
-suits the machine. The others are what the article says TVM lacks: staged memory, packing, and a
-micro-kernel held in registers. ``article`` is the same climb with the article's own tile.
+The first rungs are the article's, on today's TensorIR, with a tile that suits the machine. The
+others are what the article says TVM lacks: staged memory, packing, and a micro-kernel held in
+registers. ``article`` is the same climb with the article's own tile.
 """
 
 from __future__ import annotations
@@ -12,13 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mlc_course.machine import Machine
-from mlc_course.tensor_program.ladders.cache_tiles import (
-    cache_tiles,
-    largest_tile,
-    vector_columns,
-)
 from mlc_course.tensor_program.ladders.micro_kernels import (
-    FLOAT_BYTES,
     Product,
     by_shape,
     left_is_larger,
@@ -27,11 +21,17 @@ from mlc_course.tensor_program.ladders.micro_kernels import (
     tile_for,
 )
 from mlc_course.tensor_program.ladders.rungs import Rung
+from mlc_course.tensor_program.ladders.tiles_in_place import (
+    in_vectors,
+    tiles_in_block,
+    tiles_in_place,
+)
 from mlc_course.tensor_program.schedule import lookup, steps
 from mlc_course.tensor_program.tir import Schedule
 
 Apply = Callable[[Schedule], None]
 OfProduct = Callable[[Schedule, Product], None]
+OfSum = Callable[[Product], str]
 
 FIRST = Product("C", left="A", right="B", row="m", column="l", inner="k")
 SECOND = Product("F", left="D", right="E", row="m", column="n", inner="l")
@@ -56,24 +56,40 @@ def _split_reduction(sch: Schedule) -> None:
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a ladder cuts each product into tiles, and the tile's columns into vectors."""
+    """How a ladder cuts both products into tiles, and which loop of each runs the sum over tiles.
 
-    cut: OfProduct
+    ``vectorize`` makes vectors of a tile's columns; a rung of its own, or a part of ``tile``.
+    """
+
+    cut: Apply
     vectorize: OfProduct
+    sums: OfSum
 
 
-def _article_cut(sch: Schedule, p: Product) -> None:
-    factors = {p.row: ROWS, p.column: COLUMNS, p.inner: INNER}
-    steps.pad(sch, p.block, **factors)
-    steps.tile(sch, p.block, **factors)
-    steps.reorder(sch, p.block, f"{p.inner}_1", f"{p.column}_1")
+def _article_cut(sch: Schedule) -> None:
+    for p in PRODUCTS:
+        factors = {p.row: ROWS, p.column: COLUMNS, p.inner: INNER}
+        steps.pad(sch, p.block, **factors)
+        steps.tile(sch, p.block, **factors)
+        steps.reorder(sch, p.block, f"{p.inner}_1", f"{p.column}_1")
 
 
 def _article_vectorize(sch: Schedule, p: Product) -> None:
     steps.vectorize(sch, p.block, f"{p.column}_1")
 
 
-ARTICLE = Tiling(_article_cut, _article_vectorize)
+ARTICLE = Tiling(_article_cut, _article_vectorize, lambda p: f"{p.inner}_0")
+
+
+def _for_machine(machine: Machine) -> Tiling:
+    def cut(sch: Schedule) -> None:
+        axes = lookup.axes(sch, SECOND.block)
+        tile = register_tile(machine, axes[SECOND.row])
+        tiles = tiles_in_block(machine, tile, axes[SECOND.row], axes[SECOND.inner])
+        for p in PRODUCTS:
+            tiles_in_place(sch, p, tile, tiles)
+
+    return Tiling(cut, in_vectors, lambda p: p.inner)
 
 
 def _tiles(
@@ -88,8 +104,7 @@ def _tiles(
     """The steps of the rungs from ``tile`` to ``parallel``, each of which takes one more."""
 
     def apply(sch: Schedule) -> None:
-        for p in PRODUCTS:
-            tiling.cut(sch, p)
+        tiling.cut(sch)
         if fused:
             _join_exp(sch)
         if merged:
@@ -100,7 +115,7 @@ def _tiles(
             if vectors:
                 tiling.vectorize(sch, p)
             if hoisted:
-                steps.hoist_init(sch, p.block, f"{p.inner}_0")
+                steps.hoist_init(sch, p.block, tiling.sums(p))
 
     return apply
 
@@ -157,38 +172,26 @@ LOOPS = (
 )
 
 
-def _up_to_parallel(tiling: Tiling, tile: Rung, *, rows: str, vectorize: str) -> tuple[Rung, ...]:
-    """The rungs from ``tile`` on that have the same tiles, in words for how large they are."""
-    return (
-        tile,
-        Rung(
-            "hoist-init",
-            "Setting C to zero before the sum takes the branch out of the loops of a tile; TE's "
-            "schedules did so by themselves.",
-            _tiles(tiling),
-        ),
-        Rung(
-            "fuse-exp",
-            "exp is taken of each tile as soon as it is summed, so C is not read again from "
-            "memory.",
-            _tiles(tiling, fused=True),
-        ),
-        Rung(
-            "merge-loops",
-            f"Both products share their outer loop: {rows} of D are used while they are in cache.",
-            _tiles(tiling, fused=True, merged=True),
-        ),
-        Rung("vectorize", vectorize, _tiles(tiling, fused=True, merged=True, vectors=True)),
-        Rung(
-            "parallel",
-            f"The blocks of {rows} are shared among the cores.",
-            _tiles(tiling, fused=True, merged=True, vectors=True, cores=True),
-        ),
-    )
+HOIST_INIT = (
+    "Setting C to zero before the sum takes the branch out of the innermost loop; TE's schedules "
+    "did so by themselves."
+)
+FUSE_EXP = (
+    "exp is taken of each tile as soon as it is summed, so C is not read again from memory, and "
+    "the memory of one tile serves for all of C."
+)
+MERGE_LOOPS = "Both products share their outer loop: {} of D are used while they are in cache."
+PARALLEL = "The blocks of {} are shared among the cores."
+NOT_HOISTED = (
+    "TensorIR keeps the zeroing of C inside the innermost loops, behind a branch, so that no sum "
+    "stays in a register; hoist-init takes it out."
+)
 
 
 def article(_machine: Machine) -> tuple[Rung, ...]:
     """The article's nine rungs with its own tile, whatever the machine."""
+    fused = partial(_tiles, ARTICLE, fused=True)
+    rows = f"{ROWS} rows"
     return (
         *LOOPS,
         Rung(
@@ -197,55 +200,50 @@ def article(_machine: Machine) -> tuple[Rung, ...]:
             "B, many more over C.",
             _split_reduction,
         ),
-        *_up_to_parallel(
-            ARTICLE,
-            Rung(
-                "tile",
-                f"Blocks of {ROWS} x {COLUMNS} x {INNER} stay in the first-level cache while they "
-                "are used.",
-                _tiles(ARTICLE, hoisted=False),
-                setback="TensorIR keeps the zeroing of C inside the innermost loops, behind a "
-                "branch; hoist-init takes it out.",
-            ),
-            rows=f"{ROWS} rows",
-            vectorize=f"The innermost {COLUMNS} columns become vector instructions: two registers "
-            "of 128 bits, one of 256, half of one of 512.",
+        Rung(
+            "tile",
+            f"Blocks of {ROWS} x {COLUMNS} x {INNER} stay in the first-level cache while they are "
+            "used.",
+            _tiles(ARTICLE, hoisted=False),
+            setback=NOT_HOISTED,
         ),
+        Rung("hoist-init", HOIST_INIT, _tiles(ARTICLE)),
+        Rung("fuse-exp", FUSE_EXP, fused()),
+        Rung("merge-loops", MERGE_LOOPS.format(rows), fused(merged=True)),
+        Rung(
+            "vectorize",
+            f"The innermost {COLUMNS} columns become vector instructions: two registers of 128 "
+            "bits, one of 256, half of one of 512.",
+            fused(merged=True, vectors=True),
+        ),
+        Rung("parallel", PARALLEL.format(rows), fused(merged=True, vectors=True, cores=True)),
     )
 
 
 def rungs(machine: Machine) -> tuple[Rung, ...]:
-    """The rungs for any sizes; the tiles are the machine's, and waste little at the edges."""
-    block, size = largest_tile(machine), register_tile(machine)
-    vectors = size.columns // machine.lanes
-    tiling = Tiling(partial(cache_tiles, machine=machine), partial(vector_columns, machine=machine))
-    one_line = size.columns * FLOAT_BYTES <= machine.line_bytes
+    """The rungs for any sizes; tiles are the machine's, and waste little at the edges."""
+    size, tiling = register_tile(machine), _for_machine(machine)
+    vectors, rows = size.columns // machine.lanes, "as many rows as the second cache holds"
+    tiled = partial(_tiles, tiling, vectors=True)
     return (
         *LOOPS,
-        *_up_to_parallel(
-            tiling,
-            Rung(
-                "tile",
-                f"{block.inner} rows of B at a time, {block.columns} columns or a little less, "
-                f"stay in the first-level cache for up to {block.rows} rows of A, and an element "
-                f"of C is loaded and stored once for {block.inner} multiply-adds. TensorIR leaves "
-                "the zeroing of C inside, behind a branch.",
-                _tiles(tiling, hoisted=False),
-            ),
-            rows=f"up to {block.rows} rows",
-            vectorize=f"{machine.lanes} columns become one vector instruction. LLVM has done so "
-            "unasked ever since reorder; now it is sure to.",
+        Rung(
+            "tile",
+            f"Tiles of {size}, or a little less, are summed one by one: with {vectors} vectors a "
+            "row, and the rows written out, they fit the registers of this machine, and a vector "
+            "of B that is loaded serves all rows of a tile.",
+            tiled(hoisted=False),
+            setback=NOT_HOISTED,
         ),
+        Rung("hoist-init", HOIST_INIT, tiled()),
+        Rung("fuse-exp", FUSE_EXP, tiled(fused=True)),
+        Rung("merge-loops", MERGE_LOOPS.format(rows), tiled(fused=True, merged=True)),
+        Rung("parallel", PARALLEL.format("rows"), tiled(fused=True, merged=True, cores=True)),
         Rung(
             "stage-memory",
-            f"A new tile, {size} or a little less, fits the registers of this machine; it is "
-            "summed in a local buffer and written once, and B is read from a private copy, still "
-            "row by row.",
+            "A tile is summed in a local buffer and written once; and B is read from a private "
+            "copy, still row by row, each panel of columns by all rows of A before the next.",
             _products(machine, pack_right=False, unrolled=False),
-            setback="Of each row of B a tile reads one cache line, and the next one is a whole row "
-            "away, where no prefetcher follows; pack-B puts them side by side."
-            if one_line
-            else "",
         ),
         Rung(
             "pack-B",
