@@ -143,7 +143,8 @@ def _products(machine: Machine, *, larger_stays: bool = False, **choices: bool) 
         tiles = [tile_for(machine, sch, p) for p in PRODUCTS]
         rows = [larger_stays and left_is_larger(sch, p) for p in PRODUCTS]
         for p, tile, rows_outermost in zip(PRODUCTS, tiles, rows, strict=True):
-            micro_kernel(sch, p, tile, rows_outermost=rows_outermost, **choices)
+            stays = {"pack_left": rows_outermost, "rows_outermost": rows_outermost}
+            micro_kernel(sch, p, tile, **stays, **choices)
 
     return apply
 
@@ -252,28 +253,23 @@ def rungs(machine: Machine) -> tuple[Rung, ...]:
             _products(machine, unrolled=False),
         ),
         Rung(
-            "pack-A",
-            "A is laid out in panels too, each as high as the tile, as BLAS libraries do.",
-            _products(machine, pack_left=True, unrolled=False),
-        ),
-        Rung(
             "micro-kernel",
             "The tile is written out row by row: with constant indices, its sums are sure to stay "
             "in registers. LLVM often sees that unasked; then nothing changes.",
-            _products(machine, pack_left=True),
+            _products(machine),
         ),
         Rung(
             "pack-per-panel",
             "Each panel of B is packed just before use, so it is still in cache; then all of A "
             "passes by.",
-            _products(machine, pack_left=True, per_panel=True),
+            _products(machine, per_panel=True),
         ),
         Rung(
             "larger-stays",
             "Where A is no smaller than B, the other way round: panels of A, packed just before "
             "use, stay in the nearest caches, and B passes by. What passes by is read again and "
             "again from far away, so it had better be the smaller one.",
-            _products(machine, pack_left=True, per_panel=True, larger_stays=True),
+            _products(machine, per_panel=True, larger_stays=True),
         ),
         Rung(
             "polynomial-exp",
