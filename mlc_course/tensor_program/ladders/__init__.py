@@ -46,6 +46,7 @@ from mlc_course.tensor_program.ladders.record import (
     ratio_interval,
     recorded,
     save,
+    setback_mark,
     timed_part,
 )
 from mlc_course.tensor_program.ladders.roofline import Point, counted, is_counted, points, roofs_of
@@ -90,6 +91,7 @@ __all__ = [
     "save",
     "scheduled",
     "select",
+    "setback_mark",
     "single_product",
     "softmax",
     "speedup",

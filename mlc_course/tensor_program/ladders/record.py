@@ -150,7 +150,6 @@ def recorded(name: str) -> Record:
 
 # --- the table ------------------------------------------------------------------------------------
 
-SETBACK = " (setback)"
 HEAD = (
     f"{'rung':<16} {'time':>11} {'spread':>7} {'NumPy / ours':>20} {'GFLOP/s':>8} "
     f"{'of peak':>8} {'rel. error':>10}"
@@ -175,6 +174,11 @@ def timed_part(record: Record, rung: Record) -> str:
     return f"timed on {rung['rows']} of its {rows:,} rows" if rung.get("rows") else ""
 
 
+def setback_mark(rung: Mapping[str, Any]) -> str:
+    """The mark of a rung that is a setback, to be put behind its figures; empty for others."""
+    return " (setback)" if rung.get("setback") else ""
+
+
 def setback_lines(record: Record) -> list[str]:
     """A line for each rung that is a setback, with its reason, to be put below the table."""
     return [
@@ -192,5 +196,5 @@ def row(rung: Record) -> str:
     return (
         f"{rung['name']:<16} {milliseconds(rung['median_s']):>11} {spread:>7.1%} {ratio:>20} "
         f"{rung['gflops']:>8.1f} {rung['fraction_of_peak']:>8.1%} {rung['relative_error']:>10.1e}"
-        f"{SETBACK if rung.get('setback') else ''}{mark(rung['warning'])}"
+        f"{setback_mark(rung)}{mark(rung['warning'])}"
     )
