@@ -134,7 +134,8 @@ def ladder() -> str:
     """Every rung, as ``mlc-course ladder`` prints it."""
     taken = climb()
     numpy = f"{'NumPy':<16} {milliseconds(taken['baseline']['median_s']):>11}"
-    printed = (record.title(taken), "", record.HEAD, *map(record.row, taken["rungs"]), numpy)
+    table = (record.HEAD, *map(record.row, taken["rungs"]), numpy)
+    printed = (record.title(taken), "", *table, *record.setback_lines(taken))
     return f"{fenced(chr(10).join(printed))}\n\n({made_by('ladder')})"
 
 

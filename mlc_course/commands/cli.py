@@ -65,6 +65,11 @@ def add_ladder(subparsers: Subparsers) -> None:
     parser.add_argument("workload", help="matmul_exp_matmul, matmul, linear_relu, softmax, conv2d")
     _add_problem(parser)
     parser.add_argument("--rungs", type=_words, default=(), metavar="A,B", help="only these")
+    parser.add_argument(
+        "--article",
+        action="store_true",
+        help="the article's rungs with its tile of 16 x 8 x 8 (matmul_exp_matmul)",
+    )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="small sizes, under 20 seconds")
     length.add_argument(

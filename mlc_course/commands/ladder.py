@@ -35,6 +35,7 @@ def run(
     sizes: tuple[int, ...] = (),
     threads: int = 1,
     rungs: tuple[str, ...] = (),
+    article: bool = False,
     quick: bool = False,
     thorough: bool = False,
     json_path: Path | None = None,
@@ -46,7 +47,7 @@ def run(
     Raises ``UsageError`` for an unknown workload, rung or file format before anything is measured.
     """
     budget_s = THOROUGH_BUDGET_S if thorough else QUICK_BUDGET_S if quick else BUDGET_S
-    every = ladder(workload)
+    every = ladder(workload, article=article)
     asked = select(every, rungs) if rungs else every
     problem = make_workload(workload, sizes or (QUICK_SIZES[workload] if quick else ()))
     check_file(json_path, (".json",))
@@ -113,7 +114,7 @@ def _finish(
     for rung in taken["rungs"]:
         if part := record.timed_part(taken, rung):
             print(f"{rung['name']}: {part}; --thorough times them all")
-    for line in warning_lines(warnings):
+    for line in (*record.setback_lines(taken), *warning_lines(warnings)):
         print(line)
     if json_path:
         record.save(taken, json_path)

@@ -1,7 +1,7 @@
 """How far does one step after the other lead? Ladders of rungs, each checked, timed, recorded.
 
-Read ``rungs`` first, then ``matmul_exp_matmul``, the article's ladder, and ``micro_kernels``, where
-its last rungs come from. ``against_numpy`` races programs of your own.
+Read ``rungs`` first, then ``matmul_exp_matmul``, the article's ladder, and ``tiles_in_place`` and
+``micro_kernels``, where its tiles come from. ``against_numpy`` races programs of your own.
 """
 
 from mlc_course.tensor_program.ladders import (
@@ -22,6 +22,7 @@ from mlc_course.tensor_program.ladders.against_numpy import (
     standings,
 )
 from mlc_course.tensor_program.ladders.catalogue import (
+    ARTICLE_LADDERS,
     LADDERS,
     MATMUL,
     PRODUCTS,
@@ -49,12 +50,14 @@ from mlc_course.tensor_program.ladders.record import (
     ratio_interval,
     recorded,
     save,
+    setback_mark,
     timed_part,
 )
 from mlc_course.tensor_program.ladders.roofline import Point, counted, is_counted, points, roofs_of
 from mlc_course.tensor_program.ladders.rungs import Climbed, Rung, checked, climb, scheduled, select
 
 __all__ = [
+    "ARTICLE_LADDERS",
     "against_numpy",
     "Climbed",
     "Contest",
@@ -96,6 +99,7 @@ __all__ = [
     "save",
     "scheduled",
     "select",
+    "setback_mark",
     "single_product",
     "softmax",
     "speedup",

@@ -22,6 +22,11 @@ LADDERS: dict[str, Callable[[Machine], tuple[Rung, ...]]] = {
     "conv2d": conv2d.rungs,
 }
 
+# Those that the article climbs, with its own tile.
+ARTICLE_LADDERS: dict[str, Callable[[Machine], tuple[Rung, ...]]] = {
+    "matmul_exp_matmul": matmul_exp_matmul.article,
+}
+
 # The matrix products that a workload consists of, in program order.
 PRODUCTS: dict[str, tuple[Product, ...]] = {
     "matmul_exp_matmul": matmul_exp_matmul.PRODUCTS,
@@ -39,10 +44,13 @@ QUICK_SIZES: dict[str, tuple[int, ...]] = {
 }
 
 
-def ladder(name: str, machine: Machine | None = None) -> tuple[Rung, ...]:
+def ladder(name: str, machine: Machine | None = None, *, article: bool = False) -> tuple[Rung, ...]:
     """The rungs for a workload of this name, on this machine or another.
 
-    Raises ``UsageError`` for a workload without a ladder.
+    ``article`` asks for the article's rungs with the article's tile, whatever the machine. Raises
+    ``UsageError`` for a workload without such a ladder.
     """
     check_known("no ladder for", name, LADDERS)
-    return LADDERS[name](machine or describe())
+    if article:
+        check_known("the article has no ladder for", name, ARTICLE_LADDERS)
+    return (ARTICLE_LADDERS if article else LADDERS)[name](machine or describe())

@@ -36,6 +36,7 @@ STREAMS = 16
 RUN = 128  # columns that are packed together: a row is read for 512 bytes before the next one
 MOST_VECTORS = 4  # in a row of a tile; wider ones waste more at the edges than they save
 FLOAT_BYTES = 4
+LEAST_VECTOR = 4  # elements
 SMALLEST_L1, SMALLEST_L2 = 32 << 10, 256 << 10  # where the system does not tell
 
 
@@ -180,13 +181,13 @@ def micro_kernel(
             _vectors_of_panels(sch, stays, tile.columns)
     if unrolled:
         steps.unroll(sch, p.block, f"{p.row}_1")
-    _vectorize(sch, p.block, f"{p.column}_1", unrolled=unrolled)
+    in_vectors(sch, p.block, f"{p.column}_1", unrolled=unrolled)
     steps.hoist_init(sch, p.block, p.inner)
     for block in (f"{p.block}_init", writer):
         *_, rows, columns = lookup.loops(sch, block)
         if unrolled:
             steps.unroll(sch, block, rows)
-        _vectorize(sch, block, columns, unrolled=unrolled)
+        in_vectors(sch, block, columns, unrolled=unrolled)
     read_in_place(sch, p)
 
 
@@ -207,7 +208,7 @@ def _vectors_of_panels(sch: Schedule, copy: str, panel: int) -> None:
     length = lookup.length(sch, copy, columns)
     if length % panel == 0:
         steps.split(sch, copy, columns, panel)
-        _vectorize(sch, copy, f"{columns}_1", unrolled=False)
+        in_vectors(sch, copy, f"{columns}_1", unrolled=False)
 
 
 def stream_rows(sch: Schedule, p: Product, machine: Machine) -> None:
@@ -248,34 +249,51 @@ def left_is_larger(sch: Schedule, p: Product) -> bool:
     return axes[p.row] >= axes[p.column]
 
 
-def by_shape(sch: Schedule, p: Product, machine: Machine, *, fast_exp: bool = False) -> None:
-    """Compute a product in the way that suits its sizes.
-
-    With few rows nothing is packed. Else the larger operand stays, a few panels at a time, and the
-    smaller one streams by, so that less comes from far away.
-    """
-    axes = lookup.axes(sch, p.block)
-    if axes[p.row] <= FEW_ROWS:
-        if fast_exp:
-            polynomial_exp(sch, lookup.between(sch, p.block, "")[0])
-        stream_rows(sch, p, machine)
-        return
-    tile, rows_outermost = tile_for(machine, sch, p), left_is_larger(sch, p)
+def few_panels(
+    sch: Schedule,
+    p: Product,
+    machine: Machine,
+    *,
+    rows_outermost: bool = False,
+    fast_exp: bool = False,
+) -> None:
+    """Compute a product while a few panels of one operand stay, and all of the other streams by."""
+    tile, inner = tile_for(machine, sch, p), lookup.axes(sch, p.block)[p.inner]
     micro_kernel(
         sch,
         p,
         tile,
         per_panel=True,
         rows_outermost=rows_outermost,
-        together=together(machine, tile, axes[p.inner], rows_outermost=rows_outermost),
+        together=together(machine, tile, inner, rows_outermost=rows_outermost),
         fast_exp=fast_exp,
     )
 
 
-def _vectorize(sch: Schedule, block: str, columns: str, *, unrolled: bool) -> None:
-    """Make vectors of a loop; LLVM needs powers of two, and takes apart what no register holds."""
+def by_shape(sch: Schedule, p: Product, machine: Machine, *, fast_exp: bool = False) -> None:
+    """Compute a product in the way that suits its sizes.
+
+    With few rows nothing is packed. Else the larger operand stays, a few panels at a time, and the
+    smaller one streams by, so that less comes from far away.
+    """
+    if lookup.axes(sch, p.block)[p.row] > FEW_ROWS:
+        larger = left_is_larger(sch, p)
+        few_panels(sch, p, machine, rows_outermost=larger, fast_exp=fast_exp)
+        return
+    if fast_exp:
+        polynomial_exp(sch, lookup.between(sch, p.block, "")[0])
+    stream_rows(sch, p, machine)
+
+
+def in_vectors(sch: Schedule, block: str, columns: str, *, unrolled: bool = True) -> None:
+    """Make vectors of a loop; LLVM needs powers of two, and takes apart what no register holds.
+
+    ``unrolled``  write the vectors out, if they are several
+    """
     length = lookup.length(sch, block, columns)
     vector = lookup.power_of_two(length, at_most=length)
+    if vector < LEAST_VECTOR:
+        return  # LLVM makes vectors and a remainder of such a loop
     if vector < length:
         steps.split(sch, block, columns, vector)
         if unrolled:

@@ -81,6 +81,7 @@ def rung_record(workload: Workload, climbed: Climbed, roofs: Roofs) -> Record:
     return {
         "name": climbed.rung.name,
         "why": climbed.rung.why,
+        "setback": climbed.rung.setback,
         "median_s": timing.median_s,
         "iqr_s": list(timing.iqr_s),
         "readings": len(timing.seconds),
@@ -173,6 +174,20 @@ def timed_part(record: Record, rung: Record) -> str:
     return f"timed on {rung['rows']} of its {rows:,} rows" if rung.get("rows") else ""
 
 
+def setback_mark(rung: Mapping[str, Any]) -> str:
+    """The mark of a rung that is a setback, to be put behind its figures; empty for others."""
+    return " (setback)" if rung.get("setback") else ""
+
+
+def setback_lines(record: Record) -> list[str]:
+    """A line for each rung that is a setback, with its reason, to be put below the table."""
+    return [
+        f"setback: {rung['name']}: {rung['setback']}"
+        for rung in record["rungs"]
+        if rung.get("setback")
+    ]
+
+
 def row(rung: Record) -> str:
     """The row of one rung: median, spread, paired ratio with its interval, share of the peak."""
     low, high = ratio_interval(rung)
@@ -181,5 +196,5 @@ def row(rung: Record) -> str:
     return (
         f"{rung['name']:<16} {milliseconds(rung['median_s']):>11} {spread:>7.1%} {ratio:>20} "
         f"{rung['gflops']:>8.1f} {rung['fraction_of_peak']:>8.1%} {rung['relative_error']:>10.1e}"
-        f"{mark(rung['warning'])}"
+        f"{setback_mark(rung)}{mark(rung['warning'])}"
     )

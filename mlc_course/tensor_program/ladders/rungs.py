@@ -28,13 +28,15 @@ class Rung:
 
     ``apply`` always starts from the naive program; a rung that builds on another calls it.
     ``row_by_row`` says that it takes each row of the result by itself, so that the time of a few
-    rows tells the time of all.
+    rows tells the time of all. ``setback`` is the reason, if there is one, why the rung may be
+    slower than the one before it, until the next takes that reason away.
     """
 
     name: str
     why: str
     apply: Callable[[Schedule], None]
     row_by_row: bool = False
+    setback: str = ""
 
 
 def select(rungs: Sequence[Rung], names: Sequence[str]) -> tuple[Rung, ...]:

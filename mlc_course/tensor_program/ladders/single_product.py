@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from mlc_course.machine import Machine
 from mlc_course.tensor_program.ladders.micro_kernels import (
     Product,
     by_shape,
+    few_panels,
     micro_kernel,
     register_tile,
     tile_for,
 )
 from mlc_course.tensor_program.ladders.rungs import Rung
+from mlc_course.tensor_program.ladders.tiles_in_place import (
+    in_registers,
+    tiles_in_block,
+    tiles_in_place,
+)
 from mlc_course.tensor_program.schedule import lookup, steps
 from mlc_course.tensor_program.tir import Schedule
 
 Apply = Callable[[Schedule], None]
-ROWS, COLUMNS, INNER = 16, 64, 8
 
 
 def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
@@ -30,22 +36,16 @@ def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
     def reorder(sch: Schedule) -> None:
         steps.reorder(sch, p.block, p.row, p.inner, p.column)
 
-    def tile(sch: Schedule) -> None:
-        steps.pad(sch, p.block, **{p.row: ROWS, p.column: COLUMNS, p.inner: INNER})
-        steps.tile(sch, p.block, **{p.row: ROWS, p.column: COLUMNS, p.inner: INNER})
-        steps.reorder(sch, p.block, f"{p.inner}_1", f"{p.column}_1")
+    def tile(sch: Schedule, *, cores: bool = False) -> None:
+        axes, tile = lookup.axes(sch, p.block), tile_for(machine, sch, p)
+        tiles = tiles_in_block(machine, tile, axes[p.row], axes[p.inner])
+        tiles_in_place(sch, p, tile, tiles)
         for block in lookup.between(sch, p.block, "")[:1]:
             steps.fuse_consumer(sch, block, into=p.block, at=f"{p.column}_0")
-
-    def hoisted_tile(sch: Schedule) -> None:
-        tile(sch)
-        steps.hoist_init(sch, p.block, f"{p.inner}_0")
-
-    def parallel(sch: Schedule) -> None:
-        tile(sch)
-        steps.parallel(sch, p.block, f"{p.row}_0")
-        steps.vectorize(sch, p.block, f"{p.column}_1")
-        steps.hoist_init(sch, p.block, f"{p.inner}_0")
+        if cores:
+            steps.parallel(sch, p.block, f"{p.row}_0")
+        in_registers(sch, p)
+        steps.hoist_init(sch, p.block, p.inner)
 
     return (
         Rung(
@@ -57,17 +57,14 @@ def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
         Rung("reorder", "The innermost loop walks along rows of B and of the result.", reorder),
         Rung(
             "tile",
-            f"Blocks of {ROWS} x {COLUMNS} x {INNER} stay in cache; what follows the product is "
-            "done block by block.",
-            hoisted_tile,
+            f"Tiles of {size}, or a little less, are summed in registers, with their columns in "
+            "vectors; what follows the product is done block by block.",
+            tile,
         ),
-        Rung(
-            "vectorize-parallel", "Columns are lanes of vectors, row blocks go to cores.", parallel
-        ),
+        Rung("parallel", "Blocks of rows go to cores.", partial(tile, cores=True)),
         Rung(
             "pack-B",
-            f"B is laid out in panels of columns; each tile, {size} or a little less, is summed in "
-            "a local buffer.",
+            "B is laid out in panels of columns; each tile is summed in a local buffer.",
             gebp(unrolled=False),
         ),
         Rung(
@@ -78,14 +75,14 @@ def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
         ),
         Rung(
             "pack-per-panel",
-            "Each panel of B is packed just before it is used, and is still in cache then.",
-            gebp(per_panel=True),
+            "A few panels of B are packed just before they are used, and are still in the second "
+            "cache then.",
+            lambda sch: few_panels(sch, p, machine),
         ),
         Rung(
             "larger-stays",
-            "The larger operand stays in the nearest caches, panel by panel, each packed just "
-            "before it is used; the smaller one passes by. A small A is not packed, and for a few "
-            "rows nothing is.",
+            "The larger operand stays in the second cache, a few panels at a time, and the smaller "
+            "one passes by. For a few rows nothing is packed.",
             lambda sch: by_shape(sch, p, machine),
         ),
     )

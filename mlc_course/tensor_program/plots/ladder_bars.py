@@ -28,7 +28,13 @@ from mlc_course.drawing import (
 )
 from mlc_course.errors import UsageError
 from mlc_course.measure import mark
-from mlc_course.tensor_program.ladders import Record, headline, made_on, ratio_interval
+from mlc_course.tensor_program.ladders import (
+    Record,
+    headline,
+    made_on,
+    ratio_interval,
+    setback_mark,
+)
 from mlc_course.units import milliseconds, plural, times
 
 ROW_IN, FRAME_IN = 0.34, 2.05
@@ -131,7 +137,7 @@ def _bar(
     past_numpy = ratio_interval(rung)[0] >= 1 and not rung["warning"]
     axes.annotate(
         f"{milliseconds(rung['median_s'])}, {times(rung['ratio_to_numpy'])} NumPy"
-        f"{mark(rung['warning'])}",
+        f"{setback_mark(rung)}{mark(rung['warning'])}",
         (max(high, 1e3 * (numpy_s or 0)), place),  # to the right of the line as well
         xytext=(9, 0),
         textcoords="offset points",

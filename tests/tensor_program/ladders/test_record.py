@@ -21,6 +21,7 @@ from mlc_course.tensor_program.ladders.record import (
     recorded,
     row,
     save,
+    setback_lines,
     title,
 )
 from mlc_course.tensor_program.ladders.roofline import roofs_of
@@ -77,6 +78,18 @@ def test_a_row_has_its_interval_and_its_warning_in_a_word(record: Record) -> Non
     assert row(quiet).endswith("1.0e-07")
     assert "2.000 [1.000 4.000]" in row(noisy)
     assert row(noisy).endswith("1.0e-07 (noisy)")
+
+
+def test_a_setback_is_marked_in_its_row_and_explained_below(record: Record) -> None:
+    assert setback_lines(record) == []
+    first, second = record["rungs"]
+    assert first["setback"] == ""
+    marked = {**record, "rungs": [{**first, "setback": "It waits for tile."}, second]}
+    assert row(marked["rungs"][0]).endswith("1.0e-07 (setback)")
+    assert setback_lines(marked) == ["setback: naive: It waits for tile."]
+    older = [{k: v for k, v in rung.items() if k != "setback"} for rung in record["rungs"]]
+    assert setback_lines({**record, "rungs": older}) == []
+    assert "setback" not in row(older[0])
 
 
 def test_a_row_of_an_older_record_has_its_middle_half(record: Record) -> None:

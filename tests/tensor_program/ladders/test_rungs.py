@@ -16,10 +16,17 @@ from threadpoolctl import threadpool_info
 from mlc_course import machine
 from mlc_course.errors import SizeError, UsageError, WrongResult
 from mlc_course.measure import Comparison, Timing
+from mlc_course.tensor_program.ladders import matmul_exp_matmul
 from mlc_course.tensor_program.ladders import rungs as ladder_module
-from mlc_course.tensor_program.ladders.catalogue import LADDERS, QUICK_SIZES, ladder
-from mlc_course.tensor_program.ladders.micro_kernels import register_tile
+from mlc_course.tensor_program.ladders.catalogue import (
+    ARTICLE_LADDERS,
+    LADDERS,
+    QUICK_SIZES,
+    ladder,
+)
+from mlc_course.tensor_program.ladders.micro_kernels import RegisterTile, register_tile
 from mlc_course.tensor_program.ladders.rungs import Rung, climb, scheduled, select
+from mlc_course.tensor_program.ladders.tiles_in_place import tiles_in_block
 from mlc_course.tensor_program.problems import (
     Array,
     Workload,
@@ -35,7 +42,8 @@ pytestmark = pytest.mark.slow
 
 NAME = "matmul_exp_matmul"
 RUNGS = [rung.name for rung in ladder(NAME)]
-TILED = RUNGS[RUNGS.index("stage-memory") :]  # those that depend on the machine's register tile
+ARTICLE = [rung.name for rung in ladder(NAME, article=True)]
+TILED = RUNGS[RUNGS.index("tile") :]  # those that depend on the machine's register tile
 SIZES = [(64, 16, 128, 64), (20, 19, 11, 31), (1, 1, 1, 1), (100, 199, 101, 301)]
 
 
@@ -68,6 +76,13 @@ def rung_for(isa: str, name: str) -> Rung:
 @pytest.mark.parametrize("name", RUNGS)
 def test_every_rung_is_right(name: str, sizes: tuple[int, ...]) -> None:
     assert error_of(rung_for("AVX-512", name), NAME, sizes) < 1e-5
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("name", ARTICLE[2:])
+def test_every_rung_of_the_article_is_right(name: str, sizes: tuple[int, ...]) -> None:
+    (rung,) = select(ladder(NAME, article=True), [name])
+    assert error_of(rung, NAME, sizes) < 1e-5
 
 
 @pytest.mark.parametrize("sizes", SIZES[1:])
@@ -148,6 +163,34 @@ def test_the_naive_rung_changes_nothing() -> None:
     assert scheduled(work, naive).mod.script() == Schedule(work.program()).mod.script()
 
 
+def every_ladder() -> list[tuple[Rung, ...]]:
+    isas = ("AVX-512", "AVX2", "NEON", "SSE")
+    ours = [ladder(name, shaped(isa)) for name in LADDERS for isa in isas]
+    return [*ours, *(ladder(name, article=True) for name in ARTICLE_LADDERS)]
+
+
+def test_a_ladder_has_one_setback_at_most_and_the_next_rung_takes_its_reason_away() -> None:
+    for rungs in every_ladder():
+        places = [place for place, rung in enumerate(rungs) if rung.setback]
+        assert len(places) <= 1
+        for place in places:
+            assert rungs[place + 1].name in rungs[place].setback
+
+
+def test_the_article_s_ladder_is_refused_for_other_workloads() -> None:
+    with pytest.raises(UsageError, match="the article has no ladder for 'matmul'") as caught:
+        ladder("matmul", article=True)
+    assert NAME in str(caught.value)
+
+
+def test_the_article_s_ladder_does_not_depend_on_the_machine() -> None:
+    work = make_workload(NAME, SIZES[0])
+    for wide, narrow in zip(
+        *(ladder(NAME, shaped(isa), article=True) for isa in ("AVX-512", "NEON")), strict=True
+    ):
+        assert scheduled(work, wide).mod.script() == scheduled(work, narrow).mod.script()
+
+
 def test_a_workload_without_a_ladder_is_refused_with_those_that_have_one() -> None:
     with pytest.raises(UsageError) as caught:
         ladder("rms_norm")
@@ -169,8 +212,35 @@ def test_reorder_walks_along_rows() -> None:
     assert list(program.loops("F")) == ["m", "l", "n"]
 
 
-def test_tile_is_the_article_s() -> None:
-    loops = climbed_to("tile").loops("C")
+def article_to(name: str) -> Program:
+    program = Program(NAME, 32, 16, 64, 64)
+    (rung,) = select(ladder(NAME, article=True), [name])
+    program.sch = scheduled(program.work, rung)
+    return program
+
+
+@pytest.mark.parametrize("isa", ["AVX-512", "AVX2", "NEON"])
+def test_tile_is_the_machine_s(isa: str) -> None:
+    program = Program(NAME, 128, 16, 128, 128)
+    program.sch = scheduled(program.work, rung_for(isa, "tile"))
+    tile = register_tile(shaped(isa), 128)
+    for p in matmul_exp_matmul.PRODUCTS:
+        loops = program.loops(p.block)
+        assert [*loops.values()][-2:] == [tile.rows, tile.columns]
+        assert program.kind(p.block, f"{p.column}_1") == "vectorized"
+        assert program.kind(p.block, "m_1_1") == "unrolled"
+
+
+@pytest.mark.parametrize(("rows", "inner", "tiles"), [(64, 8, 4), (1024, 1024, 32), (9, 8, 1)])
+def test_a_block_of_tiles_is_a_core_s_share_and_fits_the_second_cache(
+    rows: int, inner: int, tiles: int
+) -> None:
+    here = replace(shaped("AVX-512"), cores=2, l2_bytes=1 << 20)
+    assert tiles_in_block(here, RegisterTile(8, 32), rows, inner) == tiles
+
+
+def test_the_article_s_tile_is_the_article_s() -> None:
+    loops = article_to("tile").loops("C")
     assert {name: loops[name] for name in ("m_1", "l_1", "k_1")} == {"m_1": 16, "l_1": 8, "k_1": 8}
 
 
@@ -181,7 +251,7 @@ def test_merge_loops_has_one_outer_loop_around_both_products() -> None:
 
 
 def test_vectorize_and_parallel_are_what_they_say() -> None:
-    assert climbed_to("vectorize").kind("C_update", "l_1") == "vectorized"
+    assert article_to("vectorize").kind("C_update", "l_1") == "vectorized"
     program = climbed_to("parallel")
     assert program.kind("F_update", next(iter(program.loops("F_update")))) == "parallel"
 

@@ -1,0 +1,46 @@
+"""Register tiles of a product whose operands are read where they are, before any is packed.
+
+The tiles are those of ``micro_kernels``; here each is summed in the result itself.
+"""
+
+from __future__ import annotations
+
+from mlc_course.machine import Machine
+from mlc_course.tensor_program.ladders.micro_kernels import (
+    FLOAT_BYTES,
+    SMALLEST_L2,
+    Product,
+    RegisterTile,
+    in_vectors,
+)
+from mlc_course.tensor_program.schedule import lookup, steps
+from mlc_course.tensor_program.tir import Schedule
+
+
+def tiles_in_block(machine: Machine, tile: RegisterTile, rows: int, inner: int) -> int:
+    """How many tiles of a left operand of ``rows`` x ``inner`` make a block, one upon the other.
+
+    A block fills half of the second cache, the other half is for the panel that it is multiplied
+    by. It is no more than the share of one core, and all blocks have as many tiles.
+    """
+    most = (machine.l2_bytes or SMALLEST_L2) // 2 // (FLOAT_BYTES * inner * tile.rows)
+    tiles = -(-rows // tile.rows)
+    return lookup.divisor(tiles, at_most=max(1, min(most, -(-tiles // machine.cores))))
+
+
+def tiles_in_place(sch: Schedule, p: Product, tile: RegisterTile, tiles: int) -> None:
+    """Cut a product into blocks of so many tiles: block by block, panel by panel, the tiles in it.
+
+    before  for m, n, k:                          C[m, n] += A[m, k] * B[k, n]
+    after   for m_0, n_0, m_1_0, k, m_1_1, n_1:   the same body, at m = m_0*64 + m_1_0*8 + m_1_1
+    """
+    steps.pad(sch, p.block, **{p.row: tile.rows, p.column: tile.columns})
+    steps.tile(sch, p.block, **{p.row: tiles * tile.rows, p.column: tile.columns})
+    steps.split(sch, p.block, f"{p.row}_1", tile.rows)
+    steps.reorder(sch, p.block, f"{p.row}_1_0", p.inner, f"{p.row}_1_1", f"{p.column}_1")
+
+
+def in_registers(sch: Schedule, p: Product) -> None:
+    """Make vectors of the columns of a tile, and write its rows out, to be held in registers."""
+    in_vectors(sch, p.block, f"{p.column}_1")
+    steps.unroll(sch, p.block, f"{p.row}_1_1")
