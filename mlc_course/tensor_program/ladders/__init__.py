@@ -44,6 +44,8 @@ from mlc_course.tensor_program.ladders.record import (
     provenance,
     ratio_interval,
     recorded,
+    recording_file,
+    recordings,
     save,
     timed_part,
 )
@@ -81,6 +83,8 @@ __all__ = [
     "ratio_interval",
     "record",
     "recorded",
+    "recording_file",
+    "recordings",
     "register_tile",
     "roofline",
     "roofs_of",
