@@ -1,4 +1,9 @@
-"""The article's ladder on its own sizes, on all cores, and on sizes that nothing divides."""
+"""The article's ladder on its own sizes, on all cores, and on sizes that nothing divides.
+
+With ``--recordings`` the article's climbs are kept for the lessons, each instruction set in its
+folder of ``mlc_course/tensor_program/ladders/recordings``. A machine with AVX-512 makes those of
+AVX2 with ``MLC_COURSE_ISA=AVX2 OPENBLAS_CORETYPE=Haswell``.
+"""
 
 from __future__ import annotations
 
@@ -131,9 +136,9 @@ def main() -> int:
         *_, counted = roofline.counted(taken["1 thread"], ladder("matmul_exp_matmul"))
         moved = {rung["name"]: {"bytes_moved": rung["bytes_moved"]} for rung in counted["rungs"]}
         for title, name in (("1 thread", "1_thread"), ("all threads", "all_threads")):
-            path = arguments.recordings / f"matmul_exp_matmul_{name}.json"
             rungs = [{**rung, **moved[rung["name"]]} for rung in taken[title]["rungs"]]
-            record.save({**taken[title], "rungs": rungs}, path)
+            file = record.recording_file(f"matmul_exp_matmul_{name}", taken[title])
+            record.save({**taken[title], "rungs": rungs}, arguments.recordings / file)
     figures = {
         "climbs": {title: without_programs(each) for title, each in taken.items()},
         "shapes": {kind: without_programs(each) for kind, each in shapes.items()},

@@ -1,7 +1,7 @@
 """Write the sample output in README.md and docs/ from real runs and recorded results (`make docs`).
 
     python docs/samples.py           fill every sample, and draw the ladder's picture
-    python docs/samples.py --check   status 1 when a page shows something else
+    python docs/samples.py --check   status 1 when a page or the picture shows something else
 
 A sample is what stands between the marks ``<!-- sample: NAME -->`` and ``<!-- end -->``. It may be
 a block of its own or a few words in the middle of a sentence.
@@ -20,12 +20,14 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from PIL import Image
+
 from mlc_course.commands import main as mlc_course
 from mlc_course.exercise import UnmetCheck, check, computes, inner_stride, scheduled
 from mlc_course.mugraph.cost import cost, target
 from mlc_course.mugraph.programs import published, workload
 from mlc_course.tensor_program.ladders import Record, load, made_on, record
-from mlc_course.tensor_program.plots import save_plot
+from mlc_course.tensor_program.plots import machines_drawing, save_machines
 from mlc_course.tensor_program.problems import matmul
 from mlc_course.tensor_program.schedule import reorder
 from mlc_course.tensor_program.tir import Schedule
@@ -33,6 +35,7 @@ from mlc_course.units import milliseconds
 
 ROOT = Path(__file__).parent.parent
 RESULTS, EXAMPLES = ROOT / "benchmarks" / "results", ROOT / "docs" / "examples"
+PICTURE = RESULTS / "ladder.png"
 SAMPLE = re.compile(r"(<!-- sample: ([\w-]+) -->)(.*?)(<!-- end -->)", re.S)
 LESSON = re.compile(r"^\| (\d+) \| \[([^\]]+)\]\(([^)]+)\) \|", re.M)
 
@@ -125,14 +128,20 @@ def a_check() -> str:
     return fenced(output(look))
 
 
-def climb() -> Record:
-    """The recorded climb that README shows."""
-    return recorded("ladder")["climbs"]["1 thread"]
+def climbs() -> list[Record]:
+    """The article's ladder on one thread, with vectors of 16 numbers and of 8."""
+    return [recorded(name)["climbs"]["1 thread"] for name in ("ladder", "ladder_avx2")]
+
+
+def picture_is_stale(path: Path = PICTURE) -> bool:
+    """Tell whether the picture of the ladder was drawn of other records, or by other code."""
+    with Image.open(path) as image:
+        return image.info.get("Source") != machines_drawing(climbs())
 
 
 def ladder() -> str:
     """Every rung, as ``mlc-course ladder`` prints it."""
-    taken = climb()
+    taken = climbs()[0]
     numpy = f"{'NumPy':<16} {milliseconds(taken['baseline']['median_s']):>11}"
     table = (record.HEAD, *map(record.row, taken["rungs"]), numpy)
     printed = (record.title(taken), "", *table, *record.setback_lines(taken))
@@ -154,9 +163,8 @@ def last_rungs() -> str:
 
 def two_machines() -> str:
     """Every rung of the article's workload with vectors of 16 and of 8 numbers."""
-    climbs = [recorded(name)["climbs"]["1 thread"]["rungs"] for name in ("ladder", "ladder_avx2")]
     lines = []
-    for pair in zip(*climbs, strict=True):
+    for pair in zip(*(each["rungs"] for each in climbs()), strict=True):
         cells = [
             f"{milliseconds(rung['median_s'])} | {rung['ratio_to_numpy']:.2f}" for rung in pair
         ]
@@ -360,8 +368,14 @@ def main() -> int:
         else:
             path.write_text(filled(text), encoding="utf-8")
             print(f"{where}: {', '.join(names)}")
-    if "--check" not in sys.argv:
-        save_plot(climb(), RESULTS / "ladder.png")
+    if picture_is_stale():
+        where = PICTURE.relative_to(ROOT)
+        if "--check" in sys.argv:
+            print(f"{where}: out of date; make docs")
+            status = 1
+        else:
+            save_machines(climbs(), PICTURE)
+            print(where)
     return status
 
 

@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 from mlc_course.commands import cli
+from mlc_course.tensor_program.plots import save_machines
 
 ROOT = Path(__file__).parent.parent
 
@@ -224,6 +225,13 @@ def test_every_sample_is_shown_somewhere_and_each_mark_has_one() -> None:
 def test_a_sample_is_what_is_printed_today(page: str, name: str) -> None:
     text = samples.shown(PAGES[page].read_text(encoding="utf-8"))[name]
     assert samples.same(name, text, samples.SAMPLES[name]()), "out of date; make docs"
+
+
+def test_the_picture_of_the_ladder_is_drawn_from_the_results(tmp_path: Path) -> None:
+    assert not samples.picture_is_stale(), "out of date; make docs"
+    other = tmp_path / "ladder.png"
+    save_machines(samples.climbs()[::-1], other)
+    assert samples.picture_is_stale(other)
 
 
 STALE = "a <!-- sample: x -->old<!-- end --> z"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -59,6 +60,25 @@ def test_lesson_11_runs_and_its_ladder_can_be_climbed_by_hand(lesson: Page) -> N
 
 @pytest.mark.browser
 @pytest.mark.slow
+def test_the_recordings_of_both_kinds_of_machine_can_be_chosen(lesson: Page) -> None:
+    ladder = lesson.locator(".mlc", has=lesson.get_by_test_id("measure"))
+    ladder.get_by_test_id("view").select_option("times")
+    chart, machines = ladder.get_by_test_id("chart"), ladder.get_by_test_id("machine")
+    labels = machines.locator("option").all_text_contents()
+    first = machines.locator("option:checked").text_content()
+    expect(ladder.get_by_test_id("status")).to_have_text(f"Recorded on {first}.")
+    assert first == labels[0]
+    for label in (*labels[1:], labels[0]):
+        changes(chart, partial(machines.select_option, label=label))
+        expect(ladder.get_by_test_id("status")).to_have_text(f"Recorded on {label}.")
+        expect(chart).to_contain_text(label)
+        chart.scroll_into_view_if_needed()
+        kind = machines.input_value().lower()
+        lesson.screenshot(path=SCREENSHOTS / f"lesson_11_{kind}.png")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
 def test_rungs_appear_while_they_are_measured_and_an_interrupt_keeps_them(lesson: Page) -> None:
     page = lesson
     ladder = page.locator(".mlc", has=page.get_by_test_id("measure"))
@@ -68,4 +88,5 @@ def test_rungs_appear_while_they_are_measured_and_an_interrupt_keeps_them(lesson
     page.evaluate(INTERRUPT)
     expect(ladder.get_by_test_id("status")).to_contain_text("Stopped")
     expect(ladder.get_by_test_id("source-here")).to_be_checked()
+    expect(ladder.get_by_test_id("machine")).to_be_disabled()
     page.screenshot(path=SCREENSHOTS / "measured_here.png")

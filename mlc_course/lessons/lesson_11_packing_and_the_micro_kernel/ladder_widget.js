@@ -6,6 +6,10 @@ function render({ model, el }) {
   const source = radios(model, "source", "figures", [
     ["recorded", "recorded"], ["here", "measured here"],
   ]);
+  const machine = element("select", {
+    "aria-label": "machine of the recording", "data-testid": "machine",
+  });
+  machine.addEventListener("change", () => assign(model, "machine", machine.value));
   const threads = radios(model, "threads", "NumPy and ours on", [
     ["one", "one thread"], ["all", "all cores"],
   ]);
@@ -27,7 +31,7 @@ function render({ model, el }) {
     "aria-label": "The program before and after this rung",
   });
   el.append(
-    element("div", { class: "mlc-controls" }, source, threads, view, course, measure),
+    element("div", { class: "mlc-controls" }, source, machine, threads, view, course, measure),
     statusLine(model), chart, reason, tickbox(model, "whole", "whole programs"), program,
   );
 
@@ -61,16 +65,22 @@ function render({ model, el }) {
     reason.replaceChildren(element("b", {}, model.get("name")), ` ${model.get("reason")}`);
   });
   follow(model, ["program"], () => { program.innerHTML = model.get("program"); });
+  follow(model, ["machines", "machine"], () => {
+    machine.replaceChildren(...Object.entries(model.get("machines")).map(
+      ([isa, label]) => element("option", { value: isa }, label)));
+    machine.value = model.get("machine");
+  });
   follow(model, ["views", "view"], () => {
     view.replaceChildren(...model.get("views").map((name) => element(
       "option", { value: name }, name === "times" ? "times" : `roofline, bytes from ${name}`)));
     view.value = model.get("view");
   });
   follow(model, ["course"], () => { course.value = model.get("course"); });
-  follow(model, ["busy", "measured"], () => {
+  follow(model, ["busy", "measured", "source"], () => {
     const busy = model.get("busy");
     for (const control of [threads, view, course, measure, source]) control.disabled = busy;
     source.querySelector('[value="here"]').disabled = !model.get("measured");
+    machine.disabled = busy || model.get("source") === "here";
   });
 }
 

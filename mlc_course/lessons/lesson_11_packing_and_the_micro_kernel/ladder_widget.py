@@ -30,7 +30,7 @@ from mlc_course.tensor_program.ladders import (
     is_counted,
     ladder_record,
     made_on,
-    recorded,
+    recordings,
     roofs_of,
     timed_part,
 )
@@ -63,20 +63,24 @@ class LadderWidget(Widget):
     """A ladder's climbs, recorded and measured here.
 
     ``rung`` is selected at first, the last one by default; ``selected`` is its place (-1: none).
-    ``threads`` is "one" or "all", ``source`` is "recorded" or "here", ``course`` says what
-    ``measure`` climbs. ``view`` is "times", or the level of memory ("L2", "L3", "memory") from
-    which bytes are counted for a roofline. Setting them changes ``svg``, ``name``, ``reason`` and
-    ``program``. Raises ``UsageError`` for values that it cannot show.
+    ``threads`` is "one" or "all", ``source`` is "recorded" or "here". ``machine`` is the
+    instruction set of the machine whose recording is shown, a key of ``machines``, at first that of
+    the machine most like this one. ``course`` says what ``measure`` climbs. ``view`` is "times", or
+    the level of memory ("L2", "L3", "memory") from which bytes are counted for a roofline. Setting
+    them changes ``svg``, ``name``, ``reason`` and ``program``. Raises ``UsageError`` for values
+    that it cannot show.
     """
 
     selected = traitlets.Int(-1).tag(sync=True)
     threads = Choice("one", RECORDINGS)
     source = traitlets.Unicode("recorded").tag(sync=True)
+    machine = traitlets.Unicode("").tag(sync=True)
     course = Choice(next(iter(COURSES)), COURSES)
     whole = traitlets.Bool(False).tag(sync=True)
     view = traitlets.Unicode(TIMES).tag(sync=True)
 
     views: Any = traitlets.List([TIMES]).tag(sync=True)
+    machines: Any = traitlets.Dict().tag(sync=True)
     courses = traitlets.List(list(COURSES)).tag(sync=True)
     names: Any = traitlets.List().tag(sync=True)
     count = traitlets.Int(0).tag(sync=True)
@@ -91,15 +95,19 @@ class LadderWidget(Widget):
         workload: str = "matmul_exp_matmul",
         *,
         rung: str | None = None,
-        recordings: Mapping[str, Record] | None = None,
+        recorded: Mapping[str, Sequence[Record]] | None = None,
         climb: Callable[..., Iterator[Climbed]] = climb,
         roofs: Callable[..., Any] = roofs,
     ) -> None:
         self._rungs = ladder_of(workload)
         self._workload = workload
-        if recordings is None:
-            recordings = {t: recorded(name.format(workload)) for t, name in RECORDINGS.items()}
-        self._records = {("recorded", threads): record for threads, record in recordings.items()}
+        if recorded is None:
+            recorded = {t: recordings(name.format(workload)) for t, name in RECORDINGS.items()}
+        self._recorded = {
+            threads: {record["machine"]["isa"]: record for record in records}
+            for threads, records in recorded.items()
+        }
+        self._measured: dict[str, Record] = {}
         self._planned: list[str] = []
         self._climb, self._roofs = climb, roofs
         super().__init__()
@@ -112,7 +120,19 @@ class LadderWidget(Widget):
     @property
     def record(self) -> Record | None:
         """The record that is shown."""
-        return self._records.get((self.source, self.threads))
+        if self.source == "here":
+            return self._measured.get(self.threads)
+        return self._recorded.get(self.threads, {}).get(self.machine)
+
+    @traitlets.default("machines")
+    def _recorded_machines(self) -> dict[str, str]:
+        """The machines with a recording on this many threads, the one most like this one first."""
+        recorded = self._recorded.get(self.threads, {})
+        return {isa: made_on(record) for isa, record in recorded.items()}
+
+    @traitlets.default("machine")
+    def _first_machine(self) -> str:
+        return next(iter(self.machines), "")
 
     # --- what may be chosen ---------------------------------------------------------------------
 
@@ -125,6 +145,10 @@ class LadderWidget(Widget):
     def _check_view(self, proposal: Any) -> Any:
         return one_of("view", self.views, proposal.value)
 
+    @traitlets.validate("machine")
+    def _check_machine(self, proposal: Any) -> Any:
+        return one_of("machine", self.machines, proposal.value)
+
     @traitlets.validate("source")
     def _check_source(self, proposal: Any) -> str:
         if proposal.value == "here" and not self.measured:
@@ -133,7 +157,7 @@ class LadderWidget(Widget):
 
     # --- what is shown --------------------------------------------------------------------------
 
-    @traitlets.observe("threads", "source")
+    @traitlets.observe("threads", "source", "machine")
     def _change_record(self, change: Any) -> None:
         if self.record is None and self.source == "here" and not self.busy:
             self.source = "recorded"  # nothing is measured on this many threads yet
@@ -149,7 +173,8 @@ class LadderWidget(Widget):
 
     @traitlets.observe("view")
     def _change_view(self, change: Any) -> None:
-        if self.view != TIMES and self.record and not is_counted(self.record):
+        missing = self.source == "here" and self.record and not is_counted(self.record)
+        if self.view != TIMES and missing:
             self._count()
         self._draw()
 
@@ -159,7 +184,7 @@ class LadderWidget(Widget):
         self.busy = True
         try:
             for place, record in enumerate(interruptible(counted(self.record, self._rungs))):
-                self._records[self.source, self.threads] = record
+                self._measured[self.threads] = record
                 done = f"{place + 1} of {len(record['rungs'])} rungs"
                 self.status = f"Counting bytes: {done}. {INTERRUPT}."
             self._say_where_from()
@@ -179,6 +204,7 @@ class LadderWidget(Widget):
 
     def _draw(self) -> None:
         """Picture and texts of the record and the rung that are chosen."""
+        self.machines = self._recorded_machines()
         if self.record is None:
             self.names, self.count = [], 0
             self.svg = self.name = self.reason = self.program = ""
@@ -187,6 +213,8 @@ class LadderWidget(Widget):
         chosen = rungs[self.selected] if self.selected >= 0 else None
         self.names, self.count = [rung["name"] for rung in rungs], len(rungs)
         self.views = [TIMES, *roofs_of(self.record).sources]
+        if self.view not in self.views:
+            self.view = TIMES  # that machine has no such cache
         self.svg = self._picture(self.record, self.selected if chosen else None)
         self.name = chosen["name"] if chosen else ""
         self.reason = self._reason(self.record, chosen) if chosen else ""
@@ -261,7 +289,7 @@ class LadderWidget(Widget):
             )
 
     def _show(self, record: Record) -> None:
-        self._records["here", self.threads] = record
+        self._measured[self.threads] = record
         self.measured = True
         self.source = "here"
         last = len(record["rungs"]) - 1

@@ -137,15 +137,45 @@ def load(path: Path | Traversable) -> Record:
         ) from None
 
 
-def recorded(name: str) -> Record:
-    """A climb that comes with the course, such as ``matmul_exp_matmul_1_thread``.
+# --- the climbs that come with the course ---------------------------------------------------------
 
-    Raises ``UsageError`` for any other name.
+RECORDINGS = resources.files("mlc_course.tensor_program.ladders") / "recordings"
+
+
+def recording_file(name: str, record: Record) -> Path:
+    """The file of a recording: each instruction set has a folder, ``avx2/matmul_1_thread.json``."""
+    return Path(record["machine"]["isa"].lower()) / f"{name}.json"
+
+
+def recordings(name: str) -> list[Record]:
+    """The climbs of this name, such as ``matmul_exp_matmul_1_thread``, one of each machine.
+
+    The one whose machine's vectors are most like those of this machine comes first. Raises
+    ``UsageError`` for a name of which there is none.
     """
-    folder = resources.files("mlc_course.tensor_program.ladders") / "recordings"
-    known = sorted(f.name.removesuffix(".json") for f in folder.iterdir() if f.is_file())
+    files = [f for kind in RECORDINGS.iterdir() if kind.is_dir() for f in kind.iterdir()]
+    known = sorted({file.name.removesuffix(".json") for file in files})
     check_known("no recording", name, known)
-    return load(folder / f"{name}.json")
+    found = [load(file) for file in files if file.name == f"{name}.json"]
+    return sorted(found, key=_unlike_this_machine)
+
+
+def _unlike_this_machine(record: Record) -> tuple[int, bool, str]:
+    here, there = machine.describe(), record["machine"]
+    unlike = abs(there["vector_bits"] - here.vector_bits)
+    return unlike, there["isa"] != here.isa, there["isa"]
+
+
+def recorded(name: str, isa: str | None = None) -> Record:
+    """The climb of this name on the machine with this instruction set.
+
+    By default the machine is the one most like this one. Raises ``UsageError`` for a name or an
+    instruction set of which there is no recording.
+    """
+    found = {each["machine"]["isa"]: each for each in recordings(name)}
+    isa = isa or next(iter(found))
+    check_known(f"no recording of {name} with", isa, found)
+    return found[isa]
 
 
 # --- the table ------------------------------------------------------------------------------------

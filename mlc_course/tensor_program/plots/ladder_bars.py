@@ -1,4 +1,4 @@
-"""The picture of a ladder: a bar for each rung over a logarithmic axis of time.
+"""The pictures of a ladder: a bar for each rung over a logarithmic axis of time.
 
 Ours is always a bar, NumPy always a line, the machine's roof always dashed, and the middle half of
 the readings always a whisker.
@@ -6,6 +6,7 @@ the readings always a whisker.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,10 @@ from mlc_course.tensor_program.ladders import (
 from mlc_course.units import milliseconds, plural, times
 
 ROW_IN, FRAME_IN = 0.34, 2.05
+MACHINES_FOOT = (
+    "Bars: median; whiskers: the middle half of the readings; hatched: with a warning.\n"
+    "Beside them: the time, and NumPy's time / ours."
+)
 
 
 def ladder_figure(
@@ -55,20 +60,13 @@ def ladder_figure(
         raise UsageError(
             "the ladder has no such rung", expected=f"0 to {len(names) - 1}", got=selected
         )
-    numpy_s, roof_s = record["baseline"]["median_s"], record["roofs"]["seconds"]
     with mpl.rc_context(STYLE):
         height = FRAME_IN + ROW_IN * max(len(names), 1)
         figure = Figure(figsize=(WIDTH_IN, height))
         axes = figure.add_subplot()
-        quartiles = [seconds for rung in rungs for seconds in rung["iqr_s"]]
-        _time_axis(axes, [*quartiles, roof_s, *([numpy_s] if numpy_s else [])])
+        _time_axis(axes, _seconds(record))
         _rows(axes, names, selected)
-        for place, rung in enumerate(rungs):
-            _bar(axes, place, rung, numpy_s, selected=place == selected)
-        roof = f"measured roof\n{milliseconds(roof_s)}{mark(record['roofs'].get('warning'))}"
-        _line(axes, roof_s, roof, ROOF, side="left")
-        if numpy_s:
-            _line(axes, numpy_s, f"NumPy\n{milliseconds(numpy_s)}", NUMPY, side="right")
+        _climb(axes, record, selected)
         axes.set_title(headline(record), loc="left", pad=48, fontsize=14, fontweight="bold")
         figure.text(0.012, 0.12 / height, _foot(record), fontsize=10)
         figure.subplots_adjust(0.16, 1.1 / height, 0.985, 1 - 0.95 / height)
@@ -89,6 +87,58 @@ def save_plot(record: Record, path: Path) -> None:
         ladder_figure(record).savefig(path, dpi=150, metadata=UNDATED.get(path.suffix))
 
 
+def machines_figure(records: Sequence[Record]) -> Figure:
+    """One ladder on several machines: a panel for each, on one logarithmic axis of time.
+
+    Raises ``UsageError`` for records that are not of the same rungs, sizes and threads.
+    """
+    first = records[0]
+    for record in records[1:]:
+        if _climbed(record) != _climbed(first):
+            raise UsageError(
+                "only climbs of one ladder can be drawn beside each other",
+                expected=_climbed(first),
+                got=_climbed(record),
+            )
+    names = [rung["name"] for rung in first["rungs"]]
+    with mpl.rc_context(STYLE):
+        height = FRAME_IN + 0.65 + ROW_IN * len(names)
+        figure = Figure(figsize=(WIDTH_IN, height))
+        panels = figure.subplots(1, len(records), sharex=True, sharey=True, squeeze=False)[0]
+        _time_axis(panels[0], [seconds for record in records for seconds in _seconds(record)])
+        ticks = panels[0].get_xticks()[::2]  # all of them are too many for a panel
+        panels[0].set_xticks(ticks, labels=[f"{tick:,.6g}" for tick in ticks])
+        for axes, record in zip(panels, records, strict=True):
+            _rows(axes, names, None)
+            _climb(axes, record, terse=True)
+            axes.label_outer()
+            _name_machine(axes, record)
+            axes.set_xlabel("time of one call, ms (logarithmic)")
+        title = f"{headline(first)}; {plural(first['threads'], 'thread')}"
+        figure.text(0.012, 1 - 0.3 / height, title, fontsize=14, fontweight="bold")
+        figure.text(0.012, 0.12 / height, MACHINES_FOOT, fontsize=11)
+        figure.subplots_adjust(0.15, 1.1 / height, 0.99, 1 - 1.6 / height, wspace=0.06)
+    return figure
+
+
+def save_machines(records: Sequence[Record], path: Path) -> None:
+    """Write ``machines_figure`` as a PNG that names what is drawn: see ``machines_drawing``."""
+    notes = {"Software": None, "Source": machines_drawing(records)}
+    with mpl.rc_context(STYLE):
+        machines_figure(records).savefig(path, format="png", dpi=150, metadata=notes)
+
+
+def machines_drawing(records: Sequence[Record]) -> str:
+    """A digest of the drawing, by which a file can be told from one of other records."""
+    return hashlib.sha256(svg_text(machines_figure(records)).encode()).hexdigest()
+
+
+def _climbed(record: Record) -> str:
+    """What is climbed, in the words of an error."""
+    names = ", ".join(rung["name"] for rung in record["rungs"])
+    return f"{headline(record)}, {plural(record['threads'], 'thread')}: {names}"
+
+
 def _foot(record: Record) -> str:
     each = plural(record["threads"], "thread")
     return (
@@ -96,6 +146,34 @@ def _foot(record: Record) -> str:
         "Bars: median; whiskers: the middle half of the readings; "
         "x NumPy: its time / ours, in turns."
     )
+
+
+def _name_machine(axes: Axes, record: Record) -> None:
+    """The machine of a panel, above the labels of its lines."""
+    here = record["machine"]
+    kind = f"{here['isa']}, {plural(here['cores'], 'core')}, {record['date']}"
+    axes.set_title(kind, loc="left", pad=66, fontsize=13, fontweight="bold")
+    axes.annotate(
+        here["cpu"], (0, 1), (0, 48), xycoords="axes fraction", textcoords="offset points"
+    )
+
+
+def _seconds(record: Record) -> list[float]:
+    """The times that a picture of this record must have room for."""
+    quartiles = [seconds for rung in record["rungs"] for seconds in rung["iqr_s"]]
+    lines = (record["roofs"]["seconds"], record["baseline"]["median_s"])
+    return [*quartiles, *(seconds for seconds in lines if seconds)]
+
+
+def _climb(axes: Axes, record: Record, selected: int | None = None, *, terse: bool = False) -> None:
+    """Bars, and the lines of NumPy and the roof."""
+    numpy_s, roof_s = record["baseline"]["median_s"], record["roofs"]["seconds"]
+    for place, rung in enumerate(record["rungs"]):
+        _bar(axes, place, rung, numpy_s, selected=place == selected, terse=terse)
+    roof = f"measured roof\n{milliseconds(roof_s)}{mark(record['roofs'].get('warning'))}"
+    _line(axes, roof_s, roof, ROOF, side="left")
+    if numpy_s:
+        _line(axes, numpy_s, f"NumPy\n{milliseconds(numpy_s)}", NUMPY, side="right")
 
 
 def _time_axis(axes: Axes, seconds: Sequence[float]) -> None:
@@ -121,8 +199,15 @@ def _rows(axes: Axes, names: Sequence[str], selected: int | None) -> None:
 
 
 def _bar(
-    axes: Axes, place: int, rung: Mapping[str, Any], numpy_s: float | None, *, selected: bool
+    axes: Axes,
+    place: int,
+    rung: Mapping[str, Any],
+    numpy_s: float | None,
+    *,
+    selected: bool,
+    terse: bool,
 ) -> None:
+    """The bar of a rung and its figures; ``terse`` ones are without unit and warning."""
     time_ms = 1e3 * rung["median_s"]
     low, high = (1e3 * quartile for quartile in rung["iqr_s"])
     left = axes.get_xlim()[0]
@@ -135,9 +220,9 @@ def _bar(
     whiskers = [[time_ms - low], [high - time_ms]]
     axes.errorbar(time_ms, place, xerr=whiskers, color=INK, capsize=4, linewidth=1.6, zorder=4)
     past_numpy = ratio_interval(rung)[0] >= 1 and not rung["warning"]
+    figures = f"{milliseconds(rung['median_s'])}, {times(rung['ratio_to_numpy'])}"
     axes.annotate(
-        f"{milliseconds(rung['median_s'])}, {times(rung['ratio_to_numpy'])} NumPy"
-        f"{setback_mark(rung)}{mark(rung['warning'])}",
+        figures if terse else f"{figures} NumPy{setback_mark(rung)}{mark(rung['warning'])}",
         (max(high, 1e3 * (numpy_s or 0)), place),  # to the right of the line as well
         xytext=(9, 0),
         textcoords="offset points",

@@ -29,8 +29,8 @@ def blocks(sch: Schedule) -> list[str]:
         root = sch.get(sch.get_sblock("root"))
     except ScheduleError:
         return []
-    # Read from the program: `Schedule.get_child_blocks` leaves their number in the trace, which does
-    # not fit any more where a step that it does not record has removed one.
+    # Read from the program: `Schedule.get_child_blocks` leaves their number in the trace, which
+    # does not fit any more where a step that it does not record has removed one.
     return [str(each.name_hint) for each in _inside(root.body)]
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from machines import shaped
 
+from mlc_course import machine
 from mlc_course.errors import UsageError, WrongResult
 from mlc_course.lessons.lesson_11_packing_and_the_micro_kernel import ladder_widget as module
 from mlc_course.lessons.lesson_11_packing_and_the_micro_kernel.ladder_widget import (
@@ -14,7 +16,7 @@ from mlc_course.lessons.lesson_11_packing_and_the_micro_kernel.ladder_widget imp
     LadderWidget,
 )
 from mlc_course.measure import Comparison, Timing
-from mlc_course.tensor_program.ladders import Climbed, Rung, ladder
+from mlc_course.tensor_program.ladders import Climbed, Rung, ladder, made_on, recorded
 from mlc_course.tensor_program.memory import Roofs
 from mlc_course.tensor_program.problems import Workload
 
@@ -75,6 +77,57 @@ def test_all_cores_is_another_record(widget: LadderWidget) -> None:
     assert widget.svg != before
 
 
+def test_each_machine_that_was_recorded_can_be_chosen(widget: LadderWidget) -> None:
+    assert {"AVX-512", "AVX2"} <= widget.machines.keys()
+    seen = set()
+    for isa, label in widget.machines.items():
+        widget.machine = isa
+        assert widget.record is not None
+        assert widget.record["machine"]["isa"] == isa
+        assert label == made_on(widget.record)
+        assert widget.status == f"Recorded on {label}."
+        assert label in widget.svg
+        widget.selected = widget.count - 1
+        seen.add((widget.svg, widget.program))
+    assert len(seen) == len(widget.machines)
+    assert len({program for _, program in seen}) == len(seen)
+
+
+@pytest.mark.parametrize("isa", ["AVX-512", "AVX2"])
+def test_the_recording_of_a_machine_like_this_one_is_shown_at_first(
+    isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "describe", lambda: shaped(isa))
+    assert LadderWidget().machine == isa
+
+
+def test_all_cores_of_the_other_machine_are_recorded_too(widget: LadderWidget) -> None:
+    widget.machine = list(widget.machines)[-1]
+    before = widget.svg
+    widget.threads = "all"
+    assert widget.record is not None
+    assert (widget.record["machine"]["isa"], widget.record["threads"] > 1) == (widget.machine, True)
+    assert widget.svg != before
+
+
+def test_the_choice_of_a_machine_leaves_what_was_measured_here(widget: LadderWidget) -> None:
+    widget.measure()
+    before, other = widget.svg, list(widget.machines)[-1]
+    widget.machine = other
+    assert (widget.svg, widget.status[:13]) == (before, "Measured here")
+    widget.source = "recorded"
+    assert widget.status == f"Recorded on {widget.machines[other]}."
+
+
+def test_a_machine_without_that_cache_shows_its_times(widget: LadderWidget) -> None:
+    first, other = (recorded("matmul_exp_matmul_1_thread", isa) for isa in ("AVX-512", "AVX2"))
+    small = {**other, "roofs": {**other["roofs"], "caches": other["roofs"]["caches"][:1]}}
+    widget = LadderWidget(recorded={"one": [first, small]})
+    widget.view = widget.views[-2]
+    widget.machine = "AVX2"
+    assert widget.view == "times"
+
+
 def test_whole_programs_show_every_line(widget: LadderWidget) -> None:
     widget.selected = 10
     assert "equal lines" in widget.program
@@ -88,6 +141,8 @@ def test_whole_programs_show_every_line(widget: LadderWidget) -> None:
         ("selected", 16),
         ("selected", -2),
         ("threads", "seven"),
+        ("machine", "AVX"),
+        ("machine", ""),
         ("source", "elsewhere"),
         ("source", "here"),  # nothing is measured yet
         ("course", "enormous"),
@@ -155,7 +210,7 @@ def test_threads_that_were_not_measured_show_the_recording(widget: LadderWidget)
 def small(monkeypatch: pytest.MonkeyPatch) -> LadderWidget:
     """A widget that has climbed the ladder of a small product."""
     monkeypatch.setitem(module.SMALL_SIZES, "matmul", (16, 64, 64))
-    widget = LadderWidget("matmul", recordings={}, climb=climb, roofs=roofs)
+    widget = LadderWidget("matmul", recorded={}, climb=climb, roofs=roofs)
     widget.measure()
     return widget
 
@@ -203,7 +258,7 @@ def test_a_message_that_fails_is_told_and_not_raised() -> None:
 
 
 def test_a_ladder_without_recordings_waits_for_a_measurement() -> None:
-    widget = LadderWidget("matmul", recordings={}, climb=climb, roofs=roofs)
+    widget = LadderWidget("matmul", recorded={}, climb=climb, roofs=roofs)
     assert (widget.svg, widget.status) == ("", "Nothing is recorded; press Measure here.")
     widget.measure()
     assert widget.name == "larger-stays"

@@ -3,28 +3,32 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
+from machines import shaped
 
 from mlc_course import machine
 from mlc_course.errors import UsageError
 from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program.ladders.record import (
+    RECORDINGS,
     Record,
+    headline,
     ladder_record,
     load,
     made_on,
     provenance,
     recorded,
+    recording_file,
+    recordings,
     row,
     save,
     setback_lines,
     title,
 )
-from mlc_course.tensor_program.ladders.roofline import roofs_of
+from mlc_course.tensor_program.ladders.roofline import is_counted, roofs_of
 from mlc_course.tensor_program.ladders.rungs import Climbed, Rung
 from mlc_course.tensor_program.memory import Roofs
 from mlc_course.tensor_program.problems import make_workload
@@ -210,26 +214,56 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         load(tmp_path)  # a folder
 
 
-RECORDINGS = sorted(
-    file.name.removesuffix(".json")
-    for file in (resources.files("mlc_course.tensor_program.ladders") / "recordings").iterdir()
-    if file.name.endswith(".json")
-)
+FILES = {
+    f"{file.parent.name}/{file.stem}": file
+    for file in sorted(Path(str(RECORDINGS)).glob("*/*.json"))
+}
+CLIMB = "matmul_exp_matmul_1_thread"
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
-def test_every_recording_of_the_course_can_be_read(name: str) -> None:
-    record = recorded(name)
+@pytest.mark.parametrize("file", FILES)
+def test_every_recording_of_the_course_can_be_read(file: str) -> None:
+    record = load(FILES[file])
     assert record["rungs"]
     for rung in record["rungs"]:
         assert rung.keys() >= RUNG_FIELDS - {"ratio_interval"}
         assert rung["name"] in row(rung)
     assert "measured roofs" in title(record)
     assert made_on(record)
+    assert is_counted(record)
+    assert FILES[file] == RECORDINGS / recording_file(FILES[file].stem, record)
+
+
+def test_each_climb_of_the_course_is_recorded_on_both_kinds_of_machine() -> None:
+    for name in {file.stem for file in FILES.values()}:
+        climbs = recordings(name)
+        assert {each["machine"]["isa"] for each in climbs} == {"AVX-512", "AVX2"}
+        assert len({headline(each) for each in climbs}) == 1
+        rungs = [[rung["name"] for rung in each["rungs"]] for each in climbs]
+        assert rungs[0] == rungs[1]
+
+
+@pytest.mark.parametrize(
+    ("isa", "likest"), [("AVX-512", "AVX-512"), ("AVX2", "AVX2"), ("NEON", "AVX2"), ("SSE", "AVX2")]
+)
+def test_the_recording_of_the_machine_most_like_this_one_comes_first(
+    isa: str, likest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "describe", lambda: shaped(isa))
+    assert recorded(CLIMB) == recordings(CLIMB)[0]
+    assert recorded(CLIMB)["machine"]["isa"] == likest
+
+
+@pytest.mark.parametrize("isa", ["AVX-512", "AVX2"])
+def test_a_recording_can_be_asked_for_by_its_instruction_set(isa: str) -> None:
+    assert recorded(CLIMB, isa)["machine"]["isa"] == isa
 
 
 def test_a_recording_that_the_course_lacks_is_refused_with_those_it_has() -> None:
-    assert RECORDINGS
+    assert FILES
     with pytest.raises(UsageError) as caught:
         recorded("quicksort")
-    assert all(name in str(caught.value) for name in RECORDINGS)
+    assert all(file.stem in str(caught.value) for file in FILES.values())
+    with pytest.raises(UsageError, match="NEON") as caught:
+        recorded(CLIMB, "NEON")
+    assert "AVX2" in str(caught.value)

@@ -3,6 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+from PIL import Image
 
 from mlc_course import units
 from mlc_course.drawing import theme
@@ -14,6 +17,11 @@ from mlc_course.tensor_program.plots import ladder_bars as draw
 @pytest.fixture
 def record() -> Record:
     return recorded("matmul_exp_matmul_1_thread")
+
+
+@pytest.fixture
+def both() -> list[Record]:
+    return [recorded("matmul_exp_matmul_1_thread", isa) for isa in ("AVX-512", "AVX2")]
 
 
 def test_every_rung_has_a_name_a_bar_and_a_row_to_click(record: Record) -> None:
@@ -89,3 +97,49 @@ def test_an_axis_has_a_handful_of_round_numbers(low: float, high: float) -> None
     ticks = theme.round_numbers(low, high)
     assert 3 <= len(ticks) <= 10
     assert all(low <= tick <= high for tick in ticks)
+
+
+def test_two_machines_are_drawn_on_one_scale_each_with_its_lines(both: list[Record]) -> None:
+    figure = draw.machines_figure(both)
+    panels = figure.axes
+    assert len({axes.get_xlim() for axes in panels}) == 1
+    for axes, record in zip(panels, both, strict=True):
+        said = [text.get_text() for text in axes.texts]
+        assert record["machine"]["isa"] in axes.get_title(loc="left")
+        assert record["machine"]["cpu"] in said
+        assert f"NumPy\n{units.milliseconds(record['baseline']['median_s'])}" in said
+        assert any(text.startswith("measured roof") for text in said)
+        assert any(units.milliseconds(record["rungs"][-1]["median_s"]) in text for text in said)
+
+
+def test_no_words_of_the_two_panels_overlap(both: list[Record]) -> None:
+    figure = draw.machines_figure(both)
+    FigureCanvasAgg(figure).draw()
+    width, height = figure.bbox.max
+    words = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in words]
+    for place, (one, box) in enumerate(boxes):
+        assert box.x0 >= 0 and box.x1 <= width and box.y0 >= 0 and box.y1 <= height, one
+        for other, there in boxes[:place]:
+            assert not box.overlaps(there), (one, other)
+
+
+def test_the_picture_of_two_machines_is_told_from_one_of_others(
+    both: list[Record], tmp_path: Path
+) -> None:
+    path = tmp_path / "both.png"
+    draw.save_machines(both, path)
+    first = path.read_bytes()
+    draw.save_machines(both, path)
+    assert path.read_bytes() == first
+    with Image.open(path) as image:
+        assert image.info["Source"] == draw.machines_drawing(both)
+    assert draw.machines_drawing(both) != draw.machines_drawing(both[::-1])
+
+
+@pytest.mark.parametrize("other", [{"threads": 7}, {"rungs": []}])
+def test_climbs_of_different_ladders_are_not_drawn_side_by_side(
+    both: list[Record], other: dict[str, object]
+) -> None:
+    with pytest.raises(UsageError, match="one ladder"):
+        draw.machines_figure([both[0], both[1] | other])
