@@ -33,11 +33,14 @@ from mlc_course.tensor_program.ladders.micro_kernels import (
     MOST_ROWS,
     MOST_VECTORS,
     RegisterTile,
+    left_is_larger,
     micro_kernel,
     most_rows,
     read_in_place,
     register_tile,
     tile_for,
+    together,
+    why_panels,
     why_tile,
 )
 from mlc_course.tensor_program.ladders.record import (
@@ -82,6 +85,7 @@ __all__ = [
     "is_counted",
     "ladder",
     "ladder_record",
+    "left_is_larger",
     "load",
     "made_on",
     "matmul_exp_matmul",
@@ -110,5 +114,7 @@ __all__ = [
     "standings",
     "tile_for",
     "timed_part",
+    "together",
+    "why_panels",
     "why_tile",
 ]

@@ -33,7 +33,7 @@ FEW_ROWS = 8
 # Rows of the right operand that are read side by side. Prefetchers follow about as many, and each
 # sum is loaded and stored once for all of them: 16 are faster than 8 by a tenth (Zen 4, 2026-11).
 STREAMS = 16
-RUN = 128  # columns that are packed together: a row is read for 512 bytes before the next one
+RUN = 64  # columns that are packed together: a row is read for 256 bytes before the next one
 MOST_VECTORS = 4  # in a row of a tile; wider ones waste more at the edges than they save
 FLOAT_BYTES = 4
 LEAST_VECTOR = 4  # elements
@@ -235,12 +235,24 @@ def together(machine: Machine, tile: RegisterTile, inner: int, *, rows_outermost
     """The number of panels that stay in the second cache while the other operand streams by.
 
     ``inner`` is their length. They fill a quarter of the cache: as much again is for the panel that
-    streams by, and the rest for what is not used again. Panels of columns are at least so many that
-    the rows which they are packed from are read in long runs.
+    streams by, and the rest for what is not used again. Panels of columns may fill half of it, so
+    that the rows that they are packed from are read in runs.
     """
-    width, least = (tile.rows, 1) if rows_outermost else (tile.columns, RUN // tile.columns)
+    cache, width = machine.l2_bytes or SMALLEST_L2, tile.rows if rows_outermost else tile.columns
     panel = FLOAT_BYTES * inner * width
-    return max(1, least, (machine.l2_bytes or SMALLEST_L2) // 4 // panel)
+    least = 1 if rows_outermost else min(RUN // width, cache // 2 // panel)
+    return max(1, least, cache // 4 // panel)
+
+
+def why_panels(machine: Machine, tile: RegisterTile, inner: int, *, rows_outermost: bool) -> str:
+    """The reason for the number of panels that stay: what of the second cache they fill."""
+    panels = together(machine, tile, inner, rows_outermost=rows_outermost)
+    width, what = (tile.rows, "rows of A") if rows_outermost else (tile.columns, "columns of B")
+    filled, cache = panels * FLOAT_BYTES * inner * width, machine.l2_bytes or SMALLEST_L2
+    return (
+        f"{plural(panels, 'panel')} of {width} {what}, {filled >> 10:,} KiB, beside a second cache "
+        f"of {cache >> 10:,} KiB; each sum runs over all of its {inner:,} terms"
+    )
 
 
 def left_is_larger(sch: Schedule, p: Product) -> bool:

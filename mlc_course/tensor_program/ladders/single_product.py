@@ -9,7 +9,6 @@ from mlc_course.machine import Machine
 from mlc_course.tensor_program.ladders.micro_kernels import (
     Product,
     by_shape,
-    few_panels,
     micro_kernel,
     register_tile,
     tile_for,
@@ -74,15 +73,10 @@ def rungs(machine: Machine, product: Product) -> tuple[Rung, ...]:
             gebp(),
         ),
         Rung(
-            "pack-per-panel",
-            "A few panels of B are packed just before they are used, and are still in the second "
-            "cache then.",
-            lambda sch: few_panels(sch, p, machine),
-        ),
-        Rung(
             "larger-stays",
             "The larger operand stays in the second cache, a few panels at a time, and the smaller "
-            "one passes by. For a few rows nothing is packed.",
+            "one passes by; panels of B are packed just before they are used. For a few rows "
+            "nothing is packed.",
             lambda sch: by_shape(sch, p, machine),
         ),
     )
