@@ -184,6 +184,8 @@ def micro_kernel(
     in_vectors(sch, p.block, f"{p.column}_1", unrolled=unrolled)
     steps.hoist_init(sch, p.block, p.inner)
     for block in (f"{p.block}_init", writer):
+        if lookup.is_exp(sch, block):
+            continue  # calls of the C library: written out, they leave LLVM no registers for sums
         *_, rows, columns = lookup.loops(sch, block)
         if unrolled:
             steps.unroll(sch, block, rows)
