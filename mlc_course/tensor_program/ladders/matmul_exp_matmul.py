@@ -1,8 +1,7 @@
 """The article's ladder: two matrix products with exp between, from naive past NumPy.
 
 The first rungs are the article's, on today's TensorIR, with a tile that suits the machine. The
-others are what the article says TVM lacks: staged memory, packing, and a micro-kernel held in
-registers. ``article`` is the same climb with the article's own tile.
+others are what the article says TVM lacks: packing, and a micro-kernel held in registers. ``article`` is the same climb with the article's own tile.
 """
 
 from __future__ import annotations
@@ -243,15 +242,10 @@ def rungs(machine: Machine) -> tuple[Rung, ...]:
         Rung("merge-loops", MERGE_LOOPS.format(rows), tiled(fused=True, merged=True)),
         Rung("parallel", PARALLEL.format("rows"), tiled(fused=True, merged=True, cores=True)),
         Rung(
-            "stage-memory",
-            "A tile is summed in a local buffer and written once; and B is read from a private "
-            "copy, still row by row, each panel of columns by all rows of A before the next.",
-            _products(machine, pack_right=False, unrolled=False),
-        ),
-        Rung(
             "pack-B",
-            f"The copy of B is laid out in panels of {vectors} vectors a row, so the inner loop "
-            "reads straight on: no new page and no new cache set for each row.",
+            f"B is copied into panels of {vectors} vectors a row, so the inner loop reads straight "
+            "on: no new page and no new cache set for each row. Tiles are summed in a local buffer, "
+            "and each panel is used by all rows of A before the next.",
             _products(machine, unrolled=False),
         ),
         Rung(

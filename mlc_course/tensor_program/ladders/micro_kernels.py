@@ -138,7 +138,6 @@ def micro_kernel(
     p: Product,
     tile: RegisterTile,
     *,
-    pack_right: bool = True,
     pack_left: bool = False,
     unrolled: bool = True,
     per_panel: bool = False,
@@ -148,8 +147,7 @@ def micro_kernel(
 ) -> None:
     """Compute a product in register tiles, with its panels shared among the cores.
 
-    ``pack_right``, ``pack_left``  lay the operands out in panels (else B is copied unchanged, and
-        A is read where it is)
+    ``pack_left``  lay A out in panels as well as B; else it is read where it is
     ``unrolled``   write the tile's rows out, so that its sums live in registers
     ``rows_outermost``  go through all columns for a panel of rows: the left operand's panel stays
         in the caches, and the right operand streams by, vector by vector; else the other way
@@ -158,10 +156,7 @@ def micro_kernel(
     ``fast_exp``   compute an exp that follows the product as a polynomial
     """
     register_tiles(sch, p, tile, rows_outermost=rows_outermost)
-    if pack_right:
-        right = data_steps.pack(sch, p.block, p.right, along=p.column, panel=tile.columns)
-    else:
-        right = data_steps.stage(sch, p.block, p.right)
+    right = data_steps.pack(sch, p.block, p.right, along=p.column, panel=tile.columns)
     left = data_steps.pack(sch, p.block, p.left, along=p.row, panel=tile.rows) if pack_left else ""
     stays, streams = (left, right) if rows_outermost else (right, left)
     outermost, innermost = (f"{loop}_0" for loop in _panels(p, rows_outermost=rows_outermost))

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mlc_course.tensor_program.tir.traversal import is_lazy
+from mlc_course.tensor_program.tir.traversal import is_lazy, operands
 from mlc_course.tensor_program.tir.tvm import (
     Analyzer,
     IRModule,
@@ -35,6 +35,8 @@ from mlc_course.tensor_program.tir.tvm import (
 )
 
 QUOTIENTS = (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod)
+INTEGERS = ("int32", "int64")
+SMALL = 1 << 30
 PLAIN = (tirx.ForKind.SERIAL, tirx.ForKind.UNROLLED)
 
 
@@ -42,7 +44,7 @@ PLAIN = (tirx.ForKind.SERIAL, tirx.ForKind.UNROLLED)
 class _Guarded:
     """A store under conditions, or one of a value that depends on a condition.
 
-    ``bounds`` are the conditions, as expressions that must be below zero. ``otherwise`` is the
+    ``bounds`` are the conditions, as integers that must be below zero. ``otherwise`` is the
     store of what is left where one of them fails; none for a store that is left out then.
     """
 
@@ -66,8 +68,10 @@ def _split(function: PrimFunc) -> PrimFunc:
     around: list[Any] = []
 
     def loop(each: Any, mutator: Any) -> Any:
+        if any(outer.kind == tirx.ForKind.VECTORIZED for outer in around):
+            return each  # its iterations are lanes, which take no different ways
         nest = _nest(each)
-        if nest is not None:
+        if nest is not None and _is_small(nest[1], [*around, *nest[0]]):
             return _Splitter(around).emit(*nest)
         around.append(each)
         try:
@@ -117,6 +121,27 @@ def _guarded(store: Any, conditions: Sequence[Any]) -> _Guarded | None:
     return _Guarded(store, tuple(bounds), otherwise)
 
 
+def _is_small(guarded: _Guarded, loops: Sequence[Any]) -> bool:
+    """Tell whether conditions, as differences, are far from the ends of 32 bits."""
+    analyzer = _analyzer(loops)
+    limits = [analyzer.const_int_bound(each) for bound in guarded.bounds for each in _terms(bound)]
+    return all(each.min_value > -SMALL and each.max_value < SMALL for each in limits)
+
+
+def _terms(bound: Any) -> Iterator[Any]:
+    """An integer expression and all expressions in it."""
+    yield bound
+    for each in operands(bound):
+        yield from _terms(each)
+
+
+def _analyzer(loops: Sequence[Any]) -> Analyzer:
+    analyzer = Analyzer()
+    for each in loops:
+        analyzer.bind(each.loop_var, Range.from_min_extent(each.min, each.extent))
+    return analyzer
+
+
 def _reads(store: Any) -> bool:
     """Tell whether a store reads the buffer that it writes."""
     return any(
@@ -140,6 +165,9 @@ def _atoms(condition: Any) -> Iterator[Any]:
 
 def _below_zero(atom: Any) -> Any:
     """An expression that is below zero where a comparison of integers holds; None for others."""
+    sides = [getattr(atom, side, None) for side in "ab"]
+    if not all(each is not None and str(each.ty.dtype) in INTEGERS for each in sides):
+        return None
     match atom:
         case tirx.LT():
             return atom.a - atom.b
@@ -166,9 +194,7 @@ class _Splitter:
     """What is written in place of a nest, inside the loops ``around`` it."""
 
     def __init__(self, around: Sequence[Any]) -> None:
-        self.analyzer = Analyzer()
-        for each in around:
-            self.analyzer.bind(each.loop_var, Range.from_min_extent(each.min, each.extent))
+        self.analyzer = _analyzer(around)
 
     def emit(self, loops: Sequence[Any], guarded: _Guarded) -> Any:
         """The nest, split by one condition after the other."""

@@ -113,7 +113,32 @@ def squared(X: T.Buffer((8, 8), "float32"), Y: T.Buffer((8, 8), "float32")):
             Y[i, j] = X[i, j]
 
 
-@pytest.mark.parametrize("function", [by_data, of_itself, two_loads, squared])
+@T.prim_func(s_tir=True)
+def beyond_32_bits(X: T.Buffer((64,), "float32"), Y: T.Buffer((64,), "float32")):
+    for j in range(64):
+        if j - 2000000000 < 2000000000:
+            Y[j] = X[j]
+
+
+@T.prim_func(s_tir=True)
+def unsigned(X: T.Buffer((64,), "float32"), Y: T.Buffer((64,), "float32")):
+    for j in range(64):
+        if T.Cast("uint32", j) < T.uint32(20):
+            Y[j] = X[j]
+
+
+@T.prim_func(s_tir=True)
+def lanes_around(X: T.Buffer((64,), "float32"), Y: T.Buffer((64,), "float32")):
+    for v in T.vectorized(8):
+        for j in range(8):
+            if v * 8 + j < 50:
+                Y[v * 8 + j] = X[v * 8 + j]
+
+
+LEFT = [by_data, of_itself, two_loads, squared, beyond_32_bits, unsigned, lanes_around]
+
+
+@pytest.mark.parametrize("function", LEFT)
 def test_what_is_not_linear_or_not_safe_to_store_first_is_left(function: Any) -> None:
     module = IRModule({"main": function.with_attr("global_symbol", "main")})
     assert tvm.same_structure(split(function), main_function(tvm.lowered(module)))
