@@ -26,11 +26,11 @@ from mlc_course.tensor_program.ladders import (
     left_is_larger,
     micro_kernel,
     most_rows,
+    panels,
     race,
     record,
     roofline,
     tile_for,
-    together,
 )
 from mlc_course.tensor_program.memory import higher, measure_roofs
 from mlc_course.tensor_program.plots import save_plot
@@ -150,8 +150,15 @@ class Choice:
         for product in PRODUCTS["matmul_exp_matmul"]:
             tile = self.tile(tile_for(here, sch, product))
             outermost = left_is_larger(sch, product) != self.other_way
-            inner = axes(sch, product.block)[product.inner]
-            derived = together(here, tile, inner, rows_outermost=outermost)
+            sizes = axes(sch, product.block)
+            derived = panels(
+                here,
+                tile,
+                sizes[product.row],
+                sizes[product.column],
+                sizes[product.inner],
+                left=outermost,
+            ).number
             micro_kernel(
                 sch,
                 product,

@@ -39,9 +39,9 @@ def test_lesson_11_runs_and_its_ladder_can_be_climbed_by_hand(lesson: Page) -> N
     expect(chart.locator("svg")).to_be_visible()
     chart.scroll_into_view_if_needed()
 
-    changes(chart, lambda: chart.get_by_test_id("row-3").click())
+    changes(chart, lambda: chart.get_by_test_id("row-2").click())
     expect(reason).to_contain_text("tile")
-    expect(chart.get_by_test_id("row-3")).to_have_attribute("aria-selected", "true")
+    expect(chart.get_by_test_id("row-2")).to_have_attribute("aria-selected", "true")
 
     changes(chart, lambda: chart.press("ArrowDown"))
     expect(reason).to_contain_text("hoist-init")
@@ -84,7 +84,7 @@ def test_rungs_appear_while_they_are_measured_and_an_interrupt_keeps_them(lesson
     ladder = page.locator(".mlc", has=page.get_by_test_id("measure"))
     ladder.get_by_test_id("chart").scroll_into_view_if_needed()
     ladder.get_by_test_id("measure").click()
-    expect(ladder.get_by_test_id("reason")).to_contain_text("split-reduction")
+    expect(ladder.get_by_test_id("reason")).to_contain_text("fuse-exp")
     page.evaluate(INTERRUPT)
     expect(ladder.get_by_test_id("status")).to_contain_text("Stopped")
     expect(ladder.get_by_test_id("source-here")).to_be_checked()

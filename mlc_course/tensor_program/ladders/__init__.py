@@ -36,10 +36,10 @@ from mlc_course.tensor_program.ladders.micro_kernels import (
     left_is_larger,
     micro_kernel,
     most_rows,
+    panels,
     read_in_place,
     register_tile,
     tile_for,
-    together,
     why_panels,
     why_tile,
 )
@@ -92,6 +92,7 @@ __all__ = [
     "micro_kernel",
     "most_rows",
     "read_in_place",
+    "panels",
     "points",
     "provenance",
     "race",
@@ -114,7 +115,6 @@ __all__ = [
     "standings",
     "tile_for",
     "timed_part",
-    "together",
     "why_panels",
     "why_tile",
 ]

@@ -1,7 +1,8 @@
 """The article's ladder: two matrix products with exp between, from naive past NumPy.
 
 The first rungs are the article's, on today's TensorIR, with a tile that suits the machine. The
-others are what the article says TVM lacks: packing, and a micro-kernel held in registers. ``article`` is the same climb with the article's own tile.
+others are what the article says TVM lacks: packing, and a micro-kernel held in registers.
+``article`` is the same climb with the article's own tile.
 """
 
 from __future__ import annotations
@@ -243,9 +244,9 @@ def rungs(machine: Machine) -> tuple[Rung, ...]:
         Rung("parallel", PARALLEL.format("rows"), tiled(fused=True, merged=True, cores=True)),
         Rung(
             "pack-B",
-            f"B is copied into panels of {vectors} vectors a row, so the inner loop reads straight "
-            "on: no new page and no new cache set for each row. Tiles are summed in a local buffer, "
-            "and each panel is used by all rows of A before the next.",
+            f"B is copied into panels of {vectors} vectors a row, so the inner loop reads "
+            "straight on: no new page and no new cache set for each row. Tiles are summed in a "
+            "local buffer, and each panel is used by all rows of A before the next.",
             _products(machine, unrolled=False),
         ),
         Rung(

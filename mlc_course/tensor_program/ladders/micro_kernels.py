@@ -33,7 +33,7 @@ FEW_ROWS = 8
 # Rows of the right operand that are read side by side. Prefetchers follow about as many, and each
 # sum is loaded and stored once for all of them: 16 are faster than 8 by a tenth (Zen 4, 2026-11).
 STREAMS = 16
-RUN = 64  # columns that are packed together: a row is read for 256 bytes before the next one
+RUN = 128  # columns that are packed together: a row is read for 512 bytes before the next one
 MOST_VECTORS = 4  # in a row of a tile; wider ones waste more at the edges than they save
 FLOAT_BYTES = 4
 LEAST_VECTOR = 4  # elements
@@ -228,27 +228,50 @@ def stream_rows(sch: Schedule, p: Product, machine: Machine) -> None:
     steps.hoist_init(sch, p.block, inner(0))
 
 
-def together(machine: Machine, tile: RegisterTile, inner: int, *, rows_outermost: bool) -> int:
-    """The number of panels that stay in the second cache while the other operand streams by.
+@dataclass(frozen=True)
+class Panels:
+    """Which panels of a product stay in the second cache while the other operand streams by.
 
-    ``inner`` is their length. They fill a quarter of the cache: as much again is for the panel that
-    streams by, and the rest for what is not used again. Panels of columns may fill half of it, so
-    that the rows that they are packed from are read in runs.
+    ``number`` of them, of ``rows`` of the left operand or of columns of the right one, each
+    ``inner`` long.
     """
-    cache, width = machine.l2_bytes or SMALLEST_L2, tile.rows if rows_outermost else tile.columns
-    panel = FLOAT_BYTES * inner * width
-    least = 1 if rows_outermost else min(RUN // width, cache // 2 // panel)
-    return max(1, least, cache // 4 // panel)
+
+    rows: bool
+    number: int
+    width: int
+    inner: int
+
+    @property
+    def bytes(self) -> int:
+        return FLOAT_BYTES * self.number * self.width * self.inner
 
 
-def why_panels(machine: Machine, tile: RegisterTile, inner: int, *, rows_outermost: bool) -> str:
-    """The reason for the number of panels that stay: what of the second cache they fill."""
-    panels = together(machine, tile, inner, rows_outermost=rows_outermost)
-    width, what = (tile.rows, "rows of A") if rows_outermost else (tile.columns, "columns of B")
-    filled, cache = panels * FLOAT_BYTES * inner * width, machine.l2_bytes or SMALLEST_L2
+def panels(
+    machine: Machine, tile: RegisterTile, rows: int, columns: int, inner: int, *, left: bool
+) -> Panels:
+    """The panels that stay, of the left or of the right operand, for a product of these sizes.
+
+    With several panels the other operand is read less often. They fill a quarter of the second
+    cache: as much again is for what streams by, and the rest for what is not used again. If all
+    that streams by fits into half of the cache, it may be read as often as there are panels: one
+    stays. Panels of columns may fill all of the cache, so that the rows that they are packed from
+    are read in runs.
+    """
+    cache, width = machine.l2_bytes or SMALLEST_L2, tile.rows if left else tile.columns
+    panel, streams = FLOAT_BYTES * inner * width, FLOAT_BYTES * inner * (columns if left else rows)
+    several = cache // 4 // panel if streams > cache // 2 else 1
+    runs = 1 if left else min(RUN // width, cache // panel)
+    return Panels(left, max(1, several, runs), width, inner)
+
+
+def why_panels(machine: Machine, chosen: Panels) -> str:
+    """The reason for the panels that stay: what of the second cache they fill."""
+    what = "rows of A" if chosen.rows else "columns of B"
+    cache = machine.l2_bytes or SMALLEST_L2
     return (
-        f"{plural(panels, 'panel')} of {width} {what}, {filled >> 10:,} KiB, beside a second cache "
-        f"of {cache >> 10:,} KiB; each sum runs over all of its {inner:,} terms"
+        f"{plural(chosen.number, 'panel')} of {chosen.width} {what}, {chosen.bytes >> 10:,} KiB, "
+        f"with a second cache of {cache >> 10:,} KiB; each sum runs over all of its "
+        f"{chosen.inner:,} terms"
     )
 
 
@@ -259,22 +282,18 @@ def left_is_larger(sch: Schedule, p: Product) -> bool:
 
 
 def few_panels(
-    sch: Schedule,
-    p: Product,
-    machine: Machine,
-    *,
-    rows_outermost: bool = False,
-    fast_exp: bool = False,
+    sch: Schedule, p: Product, machine: Machine, *, left: bool = False, fast_exp: bool = False
 ) -> None:
     """Compute a product while a few panels of one operand stay, and all of the other streams by."""
-    tile, inner = tile_for(machine, sch, p), lookup.axes(sch, p.block)[p.inner]
+    tile, axes = tile_for(machine, sch, p), lookup.axes(sch, p.block)
+    sizes = axes[p.row], axes[p.column], axes[p.inner]
     micro_kernel(
         sch,
         p,
         tile,
         per_panel=True,
-        rows_outermost=rows_outermost,
-        together=together(machine, tile, inner, rows_outermost=rows_outermost),
+        rows_outermost=left,
+        together=panels(machine, tile, *sizes, left=left).number,
         fast_exp=fast_exp,
     )
 
@@ -287,7 +306,7 @@ def by_shape(sch: Schedule, p: Product, machine: Machine, *, fast_exp: bool = Fa
     """
     if lookup.axes(sch, p.block)[p.row] > FEW_ROWS:
         larger = left_is_larger(sch, p)
-        few_panels(sch, p, machine, rows_outermost=larger, fast_exp=fast_exp)
+        few_panels(sch, p, machine, left=larger, fast_exp=fast_exp)
         return
     if fast_exp:
         polynomial_exp(sch, lookup.between(sch, p.block, "")[0])

@@ -59,11 +59,11 @@ def test_a_rung_can_be_named_at_the_start() -> None:
 
 def test_selecting_a_rung_changes_picture_reason_and_program(widget: LadderWidget) -> None:
     svg, reason, program = widget.svg, widget.reason, widget.program
-    widget.selected = 3
+    widget.selected = 2
     assert widget.name == "tile"
     assert "tile" in widget.svg
-    assert "Blocks of" in widget.reason
-    assert "<th>split-reduction</th><th>tile</th>" in widget.program
+    assert "Tiles of" in widget.reason
+    assert "<th>reorder</th><th>tile</th>" in widget.program
     assert widget.svg != svg
     assert widget.reason != reason
     assert widget.program != program

@@ -11,9 +11,9 @@ from mlc_course.tensor_program.ladders.micro_kernels import (
     MOST_VECTORS,
     RegisterTile,
     micro_kernel,
+    panels,
     register_tile,
     register_tiles,
-    together,
     why_panels,
     why_tile,
 )
@@ -81,19 +81,19 @@ def test_a_product_is_cut_into_tiles_with_the_sum_inside() -> None:
 @pytest.mark.parametrize("pack_left", [False, True])
 @pytest.mark.parametrize("per_panel", [False, True])
 @pytest.mark.parametrize("rows_outermost", [False, True])
-@pytest.mark.parametrize("panels", [1, 2, 5])
+@pytest.mark.parametrize("number", [1, 2, 5])
 @pytest.mark.parametrize("tile", [RegisterTile(4, 16), RegisterTile(3, 24)], ids=str)
 def test_the_micro_kernel_is_right_with_each_way_of_packing(
-    pack_left: bool, per_panel: bool, rows_outermost: bool, panels: int, tile: RegisterTile
+    pack_left: bool, per_panel: bool, rows_outermost: bool, number: int, tile: RegisterTile
 ) -> None:
     program = Program("matmul", 10, 19, 31)
     choices = {"pack_left": pack_left, "per_panel": per_panel, "rows_outermost": rows_outermost}
-    micro_kernel(program.sch, MATMUL, tile, together=panels, **choices)
+    micro_kernel(program.sch, MATMUL, tile, together=number, **choices)
     loops = program.loops("C_update")
     assert program.kind("C_update", "m_1") == "unrolled"
     assert program.kind("C_update", list(loops)[-1]) == "vectorized"
     stays, streams = ("m_0", "n_0") if rows_outermost else ("n_0", "m_0")
-    order = [f"{stays}_0", streams, f"{stays}_1"] if panels > 1 else [stays, streams]
+    order = [f"{stays}_0", streams, f"{stays}_1"] if number > 1 else [stays, streams]
     assert program.kind("C_update", order[0]) == "parallel"
     assert list(loops)[: len(order) + 1] == [*order, "k"]
     program.check()
@@ -110,16 +110,16 @@ def test_a_left_operand_that_is_not_packed_is_not_copied(rows_outermost: bool) -
 
 @pytest.mark.parametrize("isa", VECTOR_REGISTERS)
 @pytest.mark.parametrize("inner", [1, 40, 700, 2048, 11_000, 1_000_000])
-@pytest.mark.parametrize("rows_outermost", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("side", [9, 333, 5000])
 def test_panels_that_stay_fill_a_part_of_the_second_cache(
-    isa: str, inner: int, rows_outermost: bool
+    isa: str, inner: int, left: bool, side: int
 ) -> None:
     here = shaped(isa)
-    tile = register_tile(here)
-    panels = together(here, tile, inner, rows_outermost=rows_outermost)
-    width = tile.rows if rows_outermost else tile.columns
-    most = here.l2_bytes // (4 if rows_outermost else 2)
-    assert panels == 1 or 4 * panels * width * inner <= most
+    found = panels(here, register_tile(here), side, side, inner, left=left)
+    assert found.number == 1 or found.bytes <= here.l2_bytes // (4 if left else 1)
+    if left and 4 * side * inner <= here.l2_bytes // 2:
+        assert found.number == 1
 
 
 @pytest.mark.parametrize("isa", VECTOR_REGISTERS)
@@ -132,10 +132,11 @@ def test_a_tile_is_narrow_enough_for_the_edges(isa: str) -> None:
 def test_the_reason_for_panels_says_what_they_fill() -> None:
     here, tile = shaped("AVX2"), RegisterTile(4, 24)
     assert here.l2_bytes == 512 << 10
-    assert why_panels(here, tile, 2048, rows_outermost=True) == (
-        "4 panels of 4 rows of A, 128 KiB, beside a second cache of 512 KiB; each sum runs over "
-        "all of its 2,048 terms"
+    of_rows, of_columns = (
+        panels(here, tile, 1024, 1024, 2048, left=each) for each in (True, False)
     )
-    assert "1 panel of 24 columns of B, 192 KiB" in why_panels(
-        here, tile, 2048, rows_outermost=False
+    assert why_panels(here, of_rows) == (
+        "4 panels of 4 rows of A, 128 KiB, with a second cache of 512 KiB; each sum runs over all "
+        "of its 2,048 terms"
     )
+    assert why_panels(here, of_columns).startswith("2 panels of 24 columns of B, 384 KiB")
