@@ -34,10 +34,12 @@ def tiles_in_place(sch: Schedule, p: Product, tile: RegisterTile, tiles: int) ->
     before  for m, n, k:                          C[m, n] += A[m, k] * B[k, n]
     after   for m_0, n_0, m_1_0, k, m_1_1, n_1:   the same body, at m = m_0*64 + m_1_0*8 + m_1_1
     """
-    steps.pad(sch, p.block, **{p.row: tile.rows, p.column: tile.columns})
-    steps.tile(sch, p.block, **{p.row: tiles * tile.rows, p.column: tile.columns})
-    steps.split(sch, p.block, f"{p.row}_1", tile.rows)
-    steps.reorder(sch, p.block, f"{p.row}_1_0", p.inner, f"{p.row}_1_1", f"{p.column}_1")
+    row, column = (f"{loop}_{{}}".format for loop in (p.row, p.column))
+    steps.split(sch, p.block, p.row, tiles * tile.rows, partial=True)
+    steps.split(sch, p.block, row(1), tile.rows)
+    steps.split(sch, p.block, p.column, tile.columns, partial=True)
+    inner = row("1_0"), p.inner, row("1_1"), column(1)
+    steps.reorder(sch, p.block, row(0), column(0), *inner)
 
 
 def in_registers(sch: Schedule, p: Product) -> None:
