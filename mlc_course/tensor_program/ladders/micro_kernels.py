@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlc_course.errors import SizeError
 from mlc_course.machine import Machine
 from mlc_course.tensor_program.schedule import data_steps, lookup, polynomial_exp, steps
 from mlc_course.tensor_program.tir import Schedule
@@ -155,6 +156,13 @@ def micro_kernel(
     ``per_panel``  pack the panels that stay just before they are used
     ``fast_exp``   compute an exp that follows the product as a polynomial
     """
+    if together < 1:
+        raise SizeError(
+            "micro_kernel: too few panels stay",
+            expected="together >= 1",
+            got=together,
+            hint="panels(machine, tile, ...).number suits the second cache",
+        )
     register_tiles(sch, p, tile, rows_outermost=rows_outermost)
     right = data_steps.pack(sch, p.block, p.right, along=p.column, panel=tile.columns)
     left = data_steps.pack(sch, p.block, p.left, along=p.row, panel=tile.rows) if pack_left else ""
@@ -218,7 +226,7 @@ def stream_rows(sch: Schedule, p: Product, machine: Machine) -> None:
     axes = lookup.axes(sch, p.block)
     rows, columns = axes[p.row], axes[p.column]
     nearest = (machine.l1d_bytes or SMALLEST_L1) // (2 * FLOAT_BYTES * rows)
-    part = min(nearest, max(1, -(-columns // machine.cores)))
+    part = min(max(1, nearest), max(1, -(-columns // machine.cores)))
     steps.split(sch, p.block, p.inner, min(STREAMS, axes[p.inner]), partial=True)
     steps.split(sch, p.block, p.column, min(part, columns), partial=True)
     inner, column = (f"{loop}_{{}}".format for loop in (p.inner, p.column))
@@ -261,17 +269,17 @@ def panels(
     panel, streams = FLOAT_BYTES * inner * width, FLOAT_BYTES * inner * (columns if left else rows)
     several = cache // 4 // panel if streams > cache // 2 else 1
     runs = 1 if left else min(RUN // width, cache // panel)
-    return Panels(left, max(1, several, runs), width, inner)
+    there_are = -(-(rows if left else columns) // width)
+    return Panels(left, max(1, min(there_are, max(several, runs))), width, inner)
 
 
 def why_panels(machine: Machine, chosen: Panels) -> str:
     """The reason for the panels that stay: what of the second cache they fill."""
     what = "rows of A" if chosen.rows else "columns of B"
-    cache = machine.l2_bytes or SMALLEST_L2
+    known = f"of {machine.l2_bytes >> 10:,} KiB" if machine.l2_bytes else "of unknown size"
     return (
-        f"{plural(chosen.number, 'panel')} of {chosen.width} {what}, {chosen.bytes >> 10:,} KiB, "
-        f"with a second cache of {cache >> 10:,} KiB; each sum runs over all of its "
-        f"{chosen.inner:,} terms"
+        f"{plural(chosen.number, 'panel')} of {chosen.width} {what}, {chosen.bytes / 1024:,.3g} "
+        f"KiB, with a second cache {known}; each sum runs over all of k = {chosen.inner:,}"
     )
 
 
@@ -309,7 +317,8 @@ def by_shape(sch: Schedule, p: Product, machine: Machine, *, fast_exp: bool = Fa
         few_panels(sch, p, machine, left=larger, fast_exp=fast_exp)
         return
     if fast_exp:
-        polynomial_exp(sch, lookup.between(sch, p.block, "")[0])
+        after = lookup.between(sch, p.block, "")
+        polynomial_exp(sch, after[0] if after else p.block)  # which says what it needs
     stream_rows(sch, p, machine)
 
 

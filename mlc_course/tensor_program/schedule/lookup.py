@@ -18,6 +18,7 @@ from mlc_course.tensor_program.tir import (
     ScheduleError,
     TensorLoad,
     is_lazy,
+    same_structure,
     tirx,
     undefined_vars,
 )
@@ -302,16 +303,66 @@ def is_copied(sch: Schedule, of_block: str, operand: str) -> bool:
 
 
 def is_padded(sch: Schedule, of_block: str, operand: str) -> bool:
-    """Tell whether it alone reads a copy of an operand with zeros around, laid out as before."""
-    _, buffer = read(sch, of_block, operand)
+    """Tell whether it alone reads a copy of an operand with zeros around, as ``pad`` makes it.
+
+    Each element of the copy is the operand's of the same indices, or zero beyond its edge; and what
+    the block writes is read inside the edge only.
+    """
+    index, buffer = read(sch, of_block, operand)
     if not is_copied(sch, of_block, operand):
         return False
-    store = sch.get(block(sch, buffer)).body
-    readers = sch.get_consumers(block(sch, buffer))
+    copy = sch.get(block(sch, buffer))
+    store, readers = copy.body, sch.get_consumers(block(sch, buffer))
     if not isinstance(store, tirx.BufferStore) or not is_lazy(store.value) or len(readers) != 1:
         return False
-    load = store.value.args[1]
-    return isinstance(load, TensorLoad) and len(load.indices) == len(store.indices)
+    condition, load, zero = store.value.args
+    own = [each.var for each in copy.iter_vars]
+    indices = [*store.indices, *getattr(load, "indices", ())]
+    if len(indices) != 2 * len(own) or not all(map(_is, indices, [*own, *own])):
+        return False
+    shapes = zip(own, load.source.shape, store.buffer.shape, strict=True)
+    inside = [axis < extent for axis, extent, wide in shapes if int(extent) != int(wide)]
+    plain = isinstance(zero, tirx.FloatImm) and float(zero) == 0 and inside
+    return bool(plain) and _is_all(condition, inside) and _is_cropped(sch, of_block, index, load)
+
+
+def _is(one: Any, other: Any) -> bool:
+    return bool(one.same_as(other))
+
+
+def _is_all(condition: Any, atoms: Sequence[Any]) -> bool:
+    """Tell whether a condition is that all of these hold, in any order."""
+    left, waiting = list(atoms), [condition]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, tirx.And):
+            waiting += [here.a, here.b]
+            continue
+        same = [each for each in left if same_structure(each, here)]
+        if not same:
+            return False
+        left = [each for each in left if each is not same[0]]
+    return not left
+
+
+def _is_cropped(sch: Schedule, of_block: str, index: int, load: Any) -> bool:
+    """Tell whether what a block writes is read inside the edge of one of its operands only."""
+    here = sch.get(block(sch, of_block))
+    write, operand = here.writes[0], here.reads[index]
+    readers = [sch.get(each) for each in sch.get_consumers(block(sch, of_block))]
+    readers = [each for each in readers if each.name_hint != of_block]
+    for place, part in enumerate(write.region):
+        for axis, extent in enumerate(load.source.shape):
+            same = part.min.same_as(operand.region[axis].min)
+            if not same or int(write.source.shape[place]) == int(extent):
+                continue
+            for reader in readers:
+                extents = {each.var: int(each.dom.extent) for each in reader.iter_vars}
+                reads = [each for each in reader.reads if each.source.same_as(write.source)]
+                at = [extents.get(each.region[place].min, int(extent) + 1) for each in reads]
+                if any(each > int(extent) for each in at):
+                    return False
+    return bool(readers)
 
 
 def _sources(sch: Schedule, buffer: str) -> set[str]:

@@ -37,15 +37,15 @@ from mlc_course.tensor_program.tir.tvm import (
 QUOTIENTS = (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod)
 INTEGERS = ("int32", "int64")
 SMALL = 1 << 30
+MOST_COPIES = 16  # of the store of one nest
 PLAIN = (tirx.ForKind.SERIAL, tirx.ForKind.UNROLLED)
 
 
 @dataclass(frozen=True, eq=False)
 class _Guarded:
-    """A store under conditions, or one of a value that depends on a condition.
+    """A store under conditions, and the store that is done where one of them fails, if any.
 
-    ``bounds`` are the conditions, as integers that must be below zero. ``otherwise`` is the
-    store of what is left where one of them fails; none for a store that is left out then.
+    ``bounds`` are the conditions, as integers that must be below zero.
     """
 
     store: Any
@@ -72,7 +72,10 @@ def _split(function: PrimFunc) -> PrimFunc:
             return each  # its iterations are lanes, which take no different ways
         nest = _nest(each)
         if nest is not None and _is_small(nest[1], [*around, *nest[0]]):
-            return _Splitter(around).emit(*nest)
+            try:
+                return _Splitter(around).emit(*nest)
+            except _TooMany:
+                return each
         around.append(each)
         try:
             return mutator.default_mutate(each)
@@ -110,8 +113,6 @@ def _guarded(store: Any, conditions: Sequence[Any]) -> _Guarded | None:
     value, otherwise = store.value, None
     if not conditions and is_lazy(value):
         condition, value, other = value.args
-        if _reads(store) or not isinstance(other, tirx.IntImm | tirx.FloatImm):
-            return None  # it is stored first everywhere, so that it must be safe to compute
         conditions = [condition]
         otherwise = tirx.BufferStore(store.buffer, other, store.indices)
         store = tirx.BufferStore(store.buffer, value, store.indices)
@@ -140,14 +141,6 @@ def _analyzer(loops: Sequence[Any]) -> Analyzer:
     for each in loops:
         analyzer.bind(each.loop_var, Range.from_min_extent(each.min, each.extent))
     return analyzer
-
-
-def _reads(store: Any) -> bool:
-    """Tell whether a store reads the buffer that it writes."""
-    return any(
-        isinstance(each, TensorLoad) and each.source.same_as(store.buffer)
-        for each in every_node(store.value)
-    )
 
 
 def _divides(store: Any) -> bool:
@@ -190,11 +183,16 @@ def _linear(bound: Any, loops: Sequence[Any]) -> list[int] | None:
     return [int(each) for each in found[:-1]]
 
 
+class _TooMany(Exception):
+    """A nest with many conditions would be written out too many times."""
+
+
 class _Splitter:
     """What is written in place of a nest, inside the loops ``around`` it."""
 
     def __init__(self, around: Sequence[Any]) -> None:
         self.analyzer = _analyzer(around)
+        self.copies = 0
 
     def emit(self, loops: Sequence[Any], guarded: _Guarded) -> Any:
         """The nest, split by one condition after the other."""
@@ -202,14 +200,14 @@ class _Splitter:
             chosen = _guarded(guarded.store, ()) if loops else None
             if chosen is not None and all(_linear(b, loops) for b in chosen.bounds):
                 return self.emit(loops, chosen)  # the store's value has a condition of its own
-            return _built(loops, guarded.store)
+            return self._built(loops, guarded.store)
         bound, *others = guarded.bounds
         kept = replace(guarded, bounds=tuple(others))
         always = self._greatest(bound, loops)
         if self.analyzer.can_prove(always < 0):
             return self.emit(loops, kept)
         if not any(_linear(bound, loops) or []):
-            other = None if guarded.otherwise is None else _built(loops, guarded.otherwise)
+            other = None if guarded.otherwise is None else self._built(loops, guarded.otherwise)
             return tirx.IfThenElse(always < 0, self.emit(loops, kept), other)
         with self.analyzer.constraint_scope(always >= 0):
             edge = self._edge(loops, bound, kept)
@@ -236,19 +234,25 @@ class _Splitter:
         factor, *others = _linear(bound, loops) or [0]
         if factor != 1 or any(others) or _divides(kept.store):
             guarded = replace(kept, bounds=(*kept.bounds, bound))
-            return _built([first], self.emit(rest, guarded))
-        # The loop ends where the condition does.
+            return self._built([first], self.emit(rest, guarded))
+        # The loop ends where the condition does; the rest of its iterations follow, in their order.
         zero = tirx.const(0, first.loop_var.ty.dtype)
         end = tirx.min(-substitute(bound, {first.loop_var: zero}), first.extent)
         end = self.analyzer.simplify(tirx.max(zero, end))
-        inside = self.emit(rest, replace(kept, otherwise=None))
-        part = tirx.For(first.loop_var, zero, end, tirx.ForKind.SERIAL, inside)
+        serial = tirx.ForKind.SERIAL
+        part = tirx.For(first.loop_var, zero, end, serial, self.emit(rest, kept))
         if kept.otherwise is None:
             return part
-        return tirx.SeqStmt([_built(loops, kept.otherwise), part])
+        others = self._built(rest, kept.otherwise)
+        moved = substitute(others, {first.loop_var: first.loop_var + end})
+        left = self.analyzer.simplify(first.extent - end)
+        return tirx.SeqStmt([part, tirx.For(first.loop_var, zero, left, serial, moved)])
 
-
-def _built(loops: Sequence[Any], body: Any) -> Any:
-    for each in reversed(loops):
-        body = tirx.For(each.loop_var, each.min, each.extent, each.kind, body)
-    return body
+    def _built(self, loops: Sequence[Any], body: Any) -> Any:
+        if isinstance(body, tirx.BufferStore):
+            self.copies += 1
+            if self.copies > MOST_COPIES:
+                raise _TooMany
+        for each in reversed(loops):
+            body = tirx.For(each.loop_var, each.min, each.extent, each.kind, body)
+        return body

@@ -1,19 +1,24 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from machines import shaped
-from schedules import Program, matmul
+from schedules import Program, matmul, refused
 
+from mlc_course.errors import BlockError, SizeError
 from mlc_course.machine import VECTOR_REGISTERS
 from mlc_course.tensor_program.ladders.catalogue import MATMUL
 from mlc_course.tensor_program.ladders.micro_kernels import (
     ENOUGH_SUMS,
     MOST_VECTORS,
     RegisterTile,
+    by_shape,
     micro_kernel,
     panels,
     register_tile,
     register_tiles,
+    stream_rows,
     why_panels,
     why_tile,
 )
@@ -137,6 +142,34 @@ def test_the_reason_for_panels_says_what_they_fill() -> None:
     )
     assert why_panels(here, of_rows) == (
         "4 panels of 4 rows of A, 128 KiB, with a second cache of 512 KiB; each sum runs over all "
-        "of its 2,048 terms"
+        "of k = 2,048"
     )
     assert why_panels(here, of_columns).startswith("2 panels of 24 columns of B, 384 KiB")
+
+
+def test_no_more_panels_stay_than_there_are() -> None:
+    here = replace(shaped("AVX-512"), l2_bytes=0)
+    found = panels(here, RegisterTile(1, 32), 1, 1, 8, left=False)
+    assert why_panels(here, found) == (
+        "1 panel of 32 columns of B, 1 KiB, with a second cache of unknown size; each sum runs "
+        "over all of k = 8"
+    )
+
+
+def test_fewer_panels_than_one_are_refused() -> None:
+    program = matmul(10, 19, 11)
+    with refused(program, SizeError):
+        micro_kernel(program.sch, MATMUL, RegisterTile(4, 16), together=0)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 9, 5000])
+def test_rows_that_stream_by_are_right_however_many(rows: int) -> None:
+    program = Program("matmul", rows, 3, 9)
+    stream_rows(program.sch, MATMUL, shaped("AVX2"))
+    program.check()
+
+
+def test_an_exp_that_is_not_there_is_asked_for_in_words() -> None:
+    program = matmul(2, 3, 5)
+    with pytest.raises(BlockError, match="not one exp"):
+        by_shape(program.sch, MATMUL, shaped("AVX2"), fast_exp=True)

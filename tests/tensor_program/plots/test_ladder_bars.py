@@ -55,7 +55,7 @@ def test_a_noisy_rung_says_so(record: Record) -> None:
     assert "(noisy)" in draw.ladder_svg(record | {"rungs": noisy})
 
 
-@pytest.mark.parametrize("count", [1, 2, 16])
+@pytest.mark.parametrize("count", [1, 2, 12])
 def test_a_ladder_may_have_any_number_of_rungs(record: Record, count: int) -> None:
     svg = draw.ladder_svg(record | {"rungs": record["rungs"][:count]})
     assert f'id="rung-{count - 1}"' in svg

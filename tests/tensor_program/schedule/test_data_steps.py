@@ -10,7 +10,7 @@ from mlc_course.errors import AxisError, BlockError, SizeError, StepError
 from mlc_course.tensor_program.problems import Array, aligned
 from mlc_course.tensor_program.schedule import data_steps, lookup, steps
 from mlc_course.tensor_program.schedule.data_steps import polynomial_exp
-from mlc_course.tensor_program.tir import Schedule, compile_program, shared_tensor, te, tirx
+from mlc_course.tensor_program.tir import Schedule, T, compile_program, shared_tensor, te, tirx
 
 # --- stage ----------------------------------------------------------------------------------------
 
@@ -122,6 +122,49 @@ def test_what_is_not_padded_or_packed_already_is_not_clamped() -> None:
     with refused(other, BlockError) as caught:
         data_steps.clamp(other.sch, "C", "A")
     assert "no copy with zeros around" in str(caught.value)
+
+
+@T.prim_func(s_tir=True)
+def shifted(
+    A: T.Buffer((10, 4), "float32"), B: T.Buffer((4, 8), "float32"), C: T.Buffer((12, 8), "float32")
+):
+    A_pad = T.sblock_alloc_buffer((12, 4))
+    for i, k in T.grid(12, 4):
+        with T.sblock("A_pad"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            A_pad[vi, vk] = T.if_then_else(vi >= 1 and vi < 11, A[vi - 1, vk], T.float32(0))
+    for i, j, k in T.grid(12, 8, 4):
+        with T.sblock("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A_pad[vi, vk] * B[vk, vj]
+
+
+@T.prim_func(s_tir=True)
+def not_cropped(
+    A: T.Buffer((10, 4), "float32"), B: T.Buffer((4, 8), "float32"), C: T.Buffer((12, 8), "float32")
+):
+    A_pad = T.sblock_alloc_buffer((12, 4))
+    for i, k in T.grid(12, 4):
+        with T.sblock("A_pad"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            A_pad[vi, vk] = T.if_then_else(vi < 10, A[vi, vk], T.float32(0))
+    for i, j, k in T.grid(12, 8, 4):
+        with T.sblock("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A_pad[vi, vk] * B[vk, vj]
+
+
+@pytest.mark.parametrize("program", [shifted, not_cropped])
+def test_only_what_pad_has_copied_and_cropped_is_clamped(program: Any) -> None:
+    sch = Schedule(program.with_attr("global_symbol", "main"))
+    before = sch.mod.script()
+    with pytest.raises(BlockError, match="no copy with zeros around"):
+        data_steps.clamp(sch, "C", "A")
+    assert sch.mod.script() == before
 
 
 def test_pack_of_both_operands_of_a_padded_product_is_right() -> None:
