@@ -268,7 +268,7 @@ def test_where_no_widgets_run_there_is_a_picture_with_reasons(widget: LadderWidg
     data, _ = widget._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
     assert widget.svg in data["text/html"]
-    assert "<b>pack-B</b> The copy of B" in data["text/html"]
+    assert "<b>pack-B</b> B is copied" in data["text/html"]
 
 
 def test_the_page_asks_no_other_machine_for_anything() -> None:
