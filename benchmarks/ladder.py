@@ -122,7 +122,7 @@ def gains(taken: record.Record) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Choice:
-    """How the two products are computed: changes of what the library derives from the machine."""
+    """Changes of the tile and panels that the library derives from the machine."""
 
     rows: int = 0
     vectors: int = 0

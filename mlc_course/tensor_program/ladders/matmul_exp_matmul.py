@@ -56,7 +56,7 @@ def _split_reduction(sch: Schedule) -> None:
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a ladder cuts both products into tiles, and which loop of each runs the sum over tiles.
+    """The cut of both products into tiles, and the loop of each that runs the sum over tiles.
 
     ``vectorize`` makes vectors of a tile's columns; a rung of its own, or a part of ``tile``.
     """

@@ -18,7 +18,7 @@ from mlc_course.tensor_program.tir import Schedule
 
 
 def tiles_in_block(machine: Machine, tile: RegisterTile, rows: int, inner: int) -> int:
-    """How many tiles of a left operand of ``rows`` x ``inner`` make a block, one upon the other.
+    """Return the number of tiles that make a block of a left operand of ``rows`` x ``inner``.
 
     A block fills half of the second cache, the other half is for the panel that it is multiplied
     by. It is no more than the share of one core, and all blocks have as many tiles.

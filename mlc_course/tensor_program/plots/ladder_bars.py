@@ -134,7 +134,7 @@ def machines_drawing(records: Sequence[Record]) -> str:
 
 
 def _climbed(record: Record) -> str:
-    """What is climbed, in the words of an error."""
+    """Name the workload, sizes and threads of a record, for an error."""
     names = ", ".join(rung["name"] for rung in record["rungs"])
     return f"{headline(record)}, {plural(record['threads'], 'thread')}: {names}"
 

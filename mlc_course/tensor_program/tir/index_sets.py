@@ -188,7 +188,7 @@ class _TooMany(Exception):
 
 
 class _Splitter:
-    """What is written in place of a nest, inside the loops ``around`` it."""
+    """Write a nest anew, split, inside the loops ``around`` it."""
 
     def __init__(self, around: Sequence[Any]) -> None:
         self.analyzer = _analyzer(around)
