@@ -134,7 +134,7 @@ def machines_drawing(records: Sequence[Record]) -> str:
 
 
 def _climbed(record: Record) -> str:
-    """Name the workload, sizes and threads of a record, for an error."""
+    """Name the workload, threads and rungs of a record, for an error."""
     names = ", ".join(rung["name"] for rung in record["rungs"])
     return f"{headline(record)}, {plural(record['threads'], 'thread')}: {names}"
 
