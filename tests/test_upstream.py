@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,27 @@ def subtracted(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 def test_upstream_still_divides_by_zero() -> None:
     with pytest.raises(RuntimeError, match="Divide by zero"):
         compiled_by_tvm(subtracted)
+
+
+TWO_CONDITIONS = """
+from mlc_course.tensor_program.tir import T, tvm
+
+@T.prim_func(s_tir=True)
+def main(X: T.Buffer((120,), "float32"), Y: T.Buffer((120,), "float32")):
+    for i, j, k, l in T.grid(5, 2, 2, 6):
+        if i * 3 + k >= 11:
+            Y[i * 24 + j * 12 + k * 6 + l] = T.if_then_else(
+                i * 2 - j * 2 + k * 8 - l > 11, X[i * 24 + j * 12 + k * 6 + l], T.float32(0)
+            )
+
+tvm.compile_module(main.with_attr("global_symbol", "main"), tvm.cpu_target())
+"""
+
+
+def test_upstream_still_recurses_without_end_on_two_conditions(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(TWO_CONDITIONS)
+    done = subprocess.run([sys.executable, tmp_path / "program.py"], capture_output=True)
+    assert done.returncode == -signal.SIGSEGV
 
 
 ROOT_ANNOTATED = """

@@ -48,7 +48,8 @@ def run_all(page: Page) -> None:
     page.evaluate(RUN_ALL)
     page.wait_for_function(OVER, timeout=1000 * LESSON_S, polling=500)
     page.evaluate(READY)
-    assert not page.evaluate(COMPLAINTS)
+    complaints = page.evaluate(COMPLAINTS)
+    assert not complaints, "\n".join(complaints)
 
 
 def changes(part: Locator, act: Callable[[], None]) -> None:

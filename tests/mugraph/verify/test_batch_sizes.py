@@ -140,25 +140,34 @@ def test_batch_sizes_of_published_graphs_are_one_in_both(name: str) -> None:
 
 
 def assert_one_index_stands_for_all(whole: KernelGraph, seed: int) -> None:
-    """The oracle: run the graph, and at each index of each batch size the graph of one index."""
+    """The oracle: run the graph, and the graph of one index of each batch size, or of one part."""
     found = core(whole, whole, family(whole, whole).classes)
     rng = np.random.default_rng(seed)
     inputs = {name: rng.uniform(0.5, 2, size=s) for name, s in whole.input_shapes.items()}
     outputs = run(whole, inputs)
-    index = {size: int(rng.integers(whole.size_of[size])) for size in found.batch}
+    parts = {**{size: whole.size_of[size] for size in found.batch}, **dict(found.parts)}
+    taken = {size: int(rng.integers(many)) for size, many in parts.items()}
+
+    def piece(size: str, extent: int) -> slice:
+        each = extent // parts[size]
+        return slice(each * taken[size], each * (taken[size] + 1))
+
     one = {
         each.name: inputs[each.name][
-            tuple(slice(index[d], index[d] + 1) if d in index else slice(None) for d in each.dims)
+            tuple(piece(d, whole.size_of[d]) if d in parts else slice(None) for d in each.dims)
         ]
         for each in whole.inputs
     }
-    labels = {size: batch(whole, frozenset({size})) for size in index}
+    labels = {
+        size: batch(whole, frozenset({size}), many if size not in found.batch else None)
+        for size, many in parts.items()
+    }
     for number, (got, of) in enumerate(zip(run(found.left, one), outputs, strict=True)):
         place = [slice(None)] * of.ndim
         for size, found_batch in labels.items():
             label = found_batch.outputs[number] if found_batch else None
             if label:
-                place[label.axis] = slice(index[size], index[size] + 1)
+                place[label.axis] = piece(size, of.shape[label.axis])
         wanted = of[tuple(place)]
         finite = np.isfinite(wanted)
         assert np.allclose(got[finite], wanted[finite], rtol=1e-9)
@@ -179,6 +188,15 @@ def test_the_graph_of_one_index_of_random_graphs_computes_that_index(
     assert_one_index_stands_for_all(drawn, seed)
 
 
+# Drawn: one of two parts of c stands for all, be the tiles returned or not.
+IN_PARTS = """drawn(X[a=4, b=4], Y[b, c=4]):
+  block grid(x=2, y=1):
+    y = load(Y, imap={x: 1})
+    t = load(X)
+    s = add(y, y)
+    S = store(s, omap={x: 0})
+    T = store(t, omap={x: 0})
+  return X"""
 SPLIT = """split(X[b=16, d=64], W[d, n=32]):
   block grid(x=8, y=4):
     x = load(X, imap={y: 1})
@@ -215,6 +233,14 @@ def test_one_part_of_a_grid_stands_for_all() -> None:
         of = slice(4 * part, 4 * part + 4)
         (got,) = run(found.left, {"X": X[5:6], "W": W[:, of]})
         assert np.allclose(got, outputs[5:6, of])
+
+
+@pytest.mark.parametrize("returned", ["X", "S, X", "T, S"])
+def test_the_graph_of_one_part_computes_that_part(returned: str) -> None:
+    whole = parse(IN_PARTS.replace("return X", f"return {returned}"))
+    assert core(whole, whole, family(whole, whole).classes).parts == (("c", 2),)
+    for seed in range(5):
+        assert_one_index_stands_for_all(whole, seed)
 
 
 @pytest.mark.parametrize(

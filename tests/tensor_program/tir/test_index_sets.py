@@ -10,6 +10,7 @@ from index_expressions import nest
 from interpreter import Interpreter
 from tvm.ir.instrument import pass_instrument
 from tvm.ir.transform import PassContext
+from tvm.s_tir.transform import StmtSimplify
 
 from mlc_course.tensor_program.ladders import checked, ladder, scheduled, select
 from mlc_course.tensor_program.problems import aligned, make_workload
@@ -298,9 +299,9 @@ def test_a_split_nest_stores_what_it_stored_before(full: bool, seed: int) -> Non
     for _ in range(20_000 if full else 1000):
         stmt, buffers, _ = drawn(rng)
         function = tirx.PrimFunc(buffers, stmt)
-        module = IRModule({"main": function.with_attr("global_symbol", "main")})
-        before = main_function(tvm.lowered(module))
-        after = main_function(split_index_sets(tvm.lowered(module)))
+        # One pass only: on one nest in 10,000 another one recurses without end (docs/upstream.md).
+        module = StmtSimplify()(IRModule({"main": function.with_attr("global_symbol", "main")}))
+        before, after = main_function(module), main_function(split_index_sets(module))
         changed += not tvm.same_structure(before, after)
         results = []
         for each in (before, after):
