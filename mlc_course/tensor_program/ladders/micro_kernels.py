@@ -34,7 +34,8 @@ FEW_ROWS = 8
 # Rows of the right operand that are read side by side. Prefetchers follow about as many, and each
 # sum is loaded and stored once for all of them: 16 are faster than 8 by a tenth (Zen 4, 2026-11).
 STREAMS = 16
-RUN = 128  # columns that are packed together: a row is read for 512 bytes before the next one
+RUN = 128  # columns that are packed together: a row is read for 512 bytes before the next one,
+SHORT_RUN = 64  # or for 256 bytes
 MOST_VECTORS = 4  # in a row of a tile; wider ones waste more at the edges than they save
 FLOAT_BYTES = 4
 LEAST_VECTOR = 4  # elements
@@ -259,16 +260,18 @@ def panels(
 ) -> Panels:
     """The panels that stay, of the left or of the right operand, for a product of these sizes.
 
-    With several panels the other operand is read less often. They fill a quarter of the second
-    cache: as much again is for what streams by, and the rest for what is not used again. If all
-    that streams by fits into half of the cache, it may be read as often as there are panels: one
-    stays. Panels of columns may fill all of the cache, so that the rows that they are packed from
-    are read in runs.
+    With several panels the other operand is read less often. They fill an eighth of the second
+    cache, which the rest of the work goes through, too: a quarter was 1 to 3 % slower with 256-bit
+    vectors. If all that streams by fits into half of the cache, it may be read as often as there
+    are panels: one stays. Panels of columns are as many as are packed together, so that the rows
+    that they come from are read in long runs if a third of the cache has room for them, else in
+    short ones.
     """
     cache, width = machine.l2_bytes or SMALLEST_L2, tile.rows if left else tile.columns
     panel, streams = FLOAT_BYTES * inner * width, FLOAT_BYTES * inner * (columns if left else rows)
-    several = cache // 4 // panel if streams > cache // 2 else 1
-    runs = 1 if left else min(RUN // width, cache // panel)
+    several = cache // 8 // panel if streams > cache // 2 else 1
+    fitting = max(cache // 3 // panel, min(SHORT_RUN // width, cache // panel))
+    runs = 1 if left else min(RUN // width, fitting)
     there_are = -(-(rows if left else columns) // width)
     return Panels(left, max(1, min(there_are, max(several, runs))), width, inner)
 
