@@ -66,10 +66,10 @@ def _compiled(program: TensorProgram, target: Target) -> Any:
     )
     try:
         try:
-            return compile_module(module, target)
+            return compile_module(module, target, compact=False)
         except RuntimeError as error:
             if INVALID not in str(error):
                 raise
-            return compile_module(module, without_slp(target))
+            return compile_module(module, without_slp(target), compact=False)
     except Exception as error:  # only TVM runs here
         raise not_compiled(error) from None

@@ -70,14 +70,17 @@ def check_flattening(program: TensorProgram) -> None:
 def checked_lowering(function: PrimFunc) -> PrimFunc:
     """The program as loops and stores, its guarded nests split, with indices that TVM keeps.
 
-    Raises what ``check_flattening`` raises.
+    It is to be compiled without making its buffers smaller once more. Raises what
+    ``check_flattening`` raises.
     """
     name = str(function.attrs["global_symbol"]) if "global_symbol" in function.attrs else "main"
     module = IRModule({name: function.with_attr("global_symbol", name)})
     try:
         for access in _Lowered(opaque_blocks(module)[name]).accesses:
             _simplified(access)  # may fail, which later would end the process, not raise an error
-        split = lowered(split_index_sets(lowered(module)))  # TVM simplifies it again as it compiles
+        # TVM lowers it again as it compiles it. Buffers have their sizes by then: those of loops
+        # that were split would be thought too large.
+        split = lowered(split_index_sets(lowered(module)), compact=False)
         flat = flattened(split)
     except CourseError:
         raise

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from tvm import IRModule, libinfo, te, tirx
 from tvm.ir import Node, Op, PrimType, Range
 from tvm.ir.expr import Call, StringImm, TensorLoad
+from tvm.ir.transform import PassContext
 from tvm.ir.utils import derived_object
 from tvm.s_tir import SBlock, SBlockRealize, Schedule
 from tvm.s_tir import meta_schedule as meta_schedule
@@ -149,9 +150,19 @@ def is_known_cpu(cpu: str) -> bool:
     return bool(codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()))
 
 
-def compile_module(module: IRModule | PrimFunc, target: Target) -> Any:
-    """TVM's machine code for a program, whatever it has made of it; see ``compile_program``."""
-    return tvm.compile(module, target=target)
+def compile_module(module: IRModule | PrimFunc, target: Target, *, compact: bool = True) -> Any:
+    """TVM's machine code for a program, whatever it has made of it; see ``compile_program``.
+
+    Unless ``compact``, buffers keep their sizes, as in ``lowered``.
+    """
+    here = PassContext.current()
+    disabled = [] if compact else [str(s_tir_transform.CompactBufferAllocation().info.name)]
+    with PassContext(
+        opt_level=here.opt_level,
+        disabled_pass=[*here.disabled_pass, *disabled],
+        instruments=here.instruments,
+    ):
+        return tvm.compile(module, target=target)
 
 
 def linker() -> str | None:
@@ -230,15 +241,15 @@ def opaque_blocks(module: IRModule) -> IRModule:
     return module
 
 
-def lowered(module: IRModule) -> IRModule:
+def lowered(module: IRModule, *, compact: bool = True) -> IRModule:
     """The program as loops and stores, just before TVM makes its buffers one-dimensional.
 
     The passes are those with which TVM's pipeline begins; what follows them, such as unrolling, can
-    take long. Raises what TVM raises.
+    take long. Unless ``compact``, buffers keep their sizes. Raises what TVM raises.
     """
     module = opaque_blocks(module)
     for each in (
-        s_tir_transform.CompactBufferAllocation(),
+        *([s_tir_transform.CompactBufferAllocation()] if compact else []),
         s_tir_transform.LowerAutoCopy(),
         s_tir_transform.UnifyThreadBinding(),
         s_tir_transform.LowerMatchBuffer(),

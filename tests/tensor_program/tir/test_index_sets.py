@@ -12,10 +12,19 @@ from tvm.ir.instrument import pass_instrument
 from tvm.ir.transform import PassContext
 from tvm.s_tir.transform import StmtSimplify
 
-from mlc_course.tensor_program.ladders import checked, ladder, scheduled, select
+from mlc_course.tensor_program.ladders import (
+    PRODUCTS,
+    RegisterTile,
+    checked,
+    ladder,
+    micro_kernel,
+    scheduled,
+    select,
+)
 from mlc_course.tensor_program.problems import aligned, make_workload
 from mlc_course.tensor_program.tir import (
     IRModule,
+    Schedule,
     T,
     compile_program,
     main_function,
@@ -144,6 +153,19 @@ def test_no_element_of_a_ladder_has_a_condition(sizes: tuple[int, ...]) -> None:
     workload = make_workload("matmul_exp_matmul", sizes)
     rung = ladder("matmul_exp_matmul")[-1]
     assert conditions(checked_lowering(main_function(scheduled(workload, rung)))) == []
+
+
+@pytest.mark.parametrize("panels", range(2, 9))
+def test_a_buffer_is_no_larger_because_loops_that_fill_it_were_split(panels: int) -> None:
+    sch = Schedule(make_workload("matmul", (8, 16, 1024)).program())
+    micro_kernel(sch, PRODUCTS["matmul"][0], RegisterTile(4, 24), per_panel=True, together=panels)
+    program = checked_lowering(main_function(sch))
+    shapes = {
+        str(each.buffer.name): list(map(int, each.buffer.shape))
+        for each in tvm.every_node(program.body)
+        if isinstance(each, tirx.AllocBuffer)
+    }
+    assert shapes["B_pad"] == [panels, 16, 24]
 
 
 def test_what_is_compiled_is_what_was_checked() -> None:
