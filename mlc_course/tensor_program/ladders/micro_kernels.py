@@ -280,9 +280,11 @@ def why_panels(machine: Machine, chosen: Panels) -> str:
     """The reason for the panels that stay: what of the second cache they fill."""
     what = "rows of A" if chosen.rows else "columns of B"
     known = f"of {machine.l2_bytes >> 10:,} KiB" if machine.l2_bytes else "of unknown size"
+    filled = chosen.bytes / 1024
     return (
-        f"{plural(chosen.number, 'panel')} of {chosen.width} {what}, {chosen.bytes / 1024:,.3g} "
-        f"KiB, with a second cache {known}; each sum runs over all of k = {chosen.inner:,}"
+        f"{plural(chosen.number, 'panel')} of {chosen.width} {what}, "
+        f"{format(filled, ',.0f' if filled >= 100 else '.3g')} KiB, with a second cache {known}; "
+        f"each sum runs over all of k = {chosen.inner:,}"
     )
 
 

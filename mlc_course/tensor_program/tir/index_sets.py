@@ -106,7 +106,21 @@ def _nest(loop: Any) -> tuple[list[Any], _Guarded] | None:
     guarded = _guarded(here, conditions)
     if guarded is None or any(not _linear(b, loops) for b in guarded.bounds):
         return None
-    return loops, guarded
+    return (loops, guarded) if _lanes_are_independent(innermost, guarded) else None
+
+
+def _lanes_are_independent(innermost: Any, guarded: _Guarded) -> bool:
+    """Tell whether lanes with a condition of their own, which run in turn, may run together."""
+    if innermost.kind != tirx.ForKind.VECTORIZED:
+        return True
+    if not any((_linear(bound, [innermost]) or [1])[0] for bound in guarded.bounds):
+        return True  # they run together as it is
+    values = [each.value for each in (guarded.store, guarded.otherwise) if each is not None]
+    return not any(
+        isinstance(each, TensorLoad) and each.source.same_as(guarded.store.buffer)
+        for value in values
+        for each in every_node(value)
+    )
 
 
 def _guarded(store: Any, conditions: Sequence[Any]) -> _Guarded | None:
@@ -148,6 +162,11 @@ def _divides(store: Any) -> bool:
     return any(isinstance(each, QUOTIENTS) for each in every_node(store))
 
 
+def _may_fail(each: Any) -> bool:
+    """Tell whether a node is a quotient by what may be zero, where a condition before it fails."""
+    return isinstance(each, QUOTIENTS) and not isinstance(each.b, tirx.IntImm)
+
+
 def _atoms(condition: Any) -> Iterator[Any]:
     if isinstance(condition, tirx.And):
         yield from _atoms(condition.a)
@@ -175,7 +194,7 @@ def _below_zero(atom: Any) -> Any:
 
 def _linear(bound: Any, loops: Sequence[Any]) -> list[int] | None:
     """The whole coefficients of the loops in an expression; None where it is not linear."""
-    if any(isinstance(each, TensorLoad) for each in every_node(bound)):
+    if any(isinstance(each, TensorLoad) or _may_fail(each) for each in every_node(bound)):
         return None
     found = detect_linear_equation(bound, [each.loop_var for each in loops])
     if not found or not all(isinstance(each, tirx.IntImm) for each in found[:-1]):

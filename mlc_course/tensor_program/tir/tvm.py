@@ -159,6 +159,8 @@ def compile_module(module: IRModule | PrimFunc, target: Target, *, compact: bool
     disabled = [] if compact else [str(s_tir_transform.CompactBufferAllocation().info.name)]
     with PassContext(
         opt_level=here.opt_level,
+        required_pass=here.required_pass,
+        config=dict(here.config.items()),
         disabled_pass=[*here.disabled_pass, *disabled],
         instruments=here.instruments,
     ):

@@ -145,6 +145,8 @@ def test_the_reason_for_panels_says_what_they_fill() -> None:
         "of k = 2,048"
     )
     assert why_panels(here, of_columns).startswith("2 panels of 24 columns of B, 384 KiB")
+    long = panels(here, RegisterTile(6, 64), 1024, 1024, 16384, left=False)
+    assert why_panels(here, long).startswith("1 panel of 64 columns of B, 4,096 KiB")
 
 
 def test_no_more_panels_stay_than_there_are() -> None:

@@ -268,6 +268,75 @@ def test_a_nest_is_not_written_out_without_end() -> None:
     assert tvm.same_structure(split(many_bounds), main_function(tvm.lowered(module)))
 
 
+@T.prim_func(s_tir=True)
+def guarded_quotient(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4, 16), "float32")):
+    for n in range(4):
+        for i in range(16):
+            if i * 2 < n * 33:  # noqa: SIM102 (never where n is 0, so not in one condition)
+                if i < 12 // n:
+                    C[n, i] = A[n, i]
+
+
+@T.prim_func(s_tir=True)
+def guarded_remainder(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4, 16), "float32")):
+    for n in range(4):
+        for m in range(4):
+            for i in range(16):
+                if i * 2 < n * 5 + m * 3:  # noqa: SIM102 (never where n + m is 0)
+                    if i < 12 % (n + m):
+                        C[n, i] = A[n, i]
+
+
+@pytest.mark.parametrize("function", [guarded_quotient, guarded_remainder])
+def test_a_divisor_that_a_condition_keeps_from_zero_stays_behind_it(function: Any) -> None:
+    a, c = aligned(np.ones((4, 16), "float32")), aligned(np.zeros((4, 16), "float32"))
+    compile_program(function)(shared_tensor(a), shared_tensor(c))
+    wanted = np.zeros((4, 16))
+    for n, m, i in np.ndindex(4, 4, 16):
+        if function is guarded_quotient:
+            wanted[n, i] = i * 2 < n * 33 and i < 12 // n
+        elif i * 2 < n * 5 + m * 3 and i < 12 % (n + m):
+            wanted[n, i] = 1
+    np.testing.assert_array_equal(c, wanted)
+
+
+@T.prim_func(s_tir=True)
+def lane_after_lane(A: T.Buffer((24,), "float32"), C: T.Buffer((24,), "float32")):
+    for n in range(2):
+        for j in T.vectorized(8):
+            if n * 8 + j < 13:
+                C[n * 8 + j + 1] = C[n * 8 + j] + A[n * 8 + j]
+
+
+@T.prim_func(s_tir=True)
+def one_sum(A: T.Buffer((24,), "float32"), C: T.Buffer((24,), "float32")):
+    for n in range(2):
+        for j in T.vectorized(8):
+            if n * 8 + j < 13:
+                C[0] = C[0] + A[n * 8 + j]
+
+
+@T.prim_func(s_tir=True)
+def padded_lane_after_lane(A: T.Buffer((24,), "float32"), C: T.Buffer((24,), "float32")):
+    for n in range(2):
+        for j in T.vectorized(8):
+            C[n * 8 + j + 1] = T.if_then_else(
+                n * 8 + j < 13, C[n * 8 + j] + A[n * 8 + j], T.float32(0)
+            )
+
+
+@pytest.mark.parametrize("function", [lane_after_lane, one_sum, padded_lane_after_lane])
+def test_lanes_that_ran_in_turn_go_on_to(function: Any) -> None:
+    results = []
+    module = IRModule({"main": function.with_attr("global_symbol", "main")})
+    by_tvm = tvm.compile_module(module, tvm.cpu_target())["main"]
+    for run in (by_tvm, compile_program(function)):
+        a, c = (aligned(np.arange(k, k + 24, dtype="float32")) for k in (1, 5))
+        run(shared_tensor(a), shared_tensor(c))
+        results.append(c)
+    np.testing.assert_array_equal(*results)
+
+
 # --- against every iteration ----------------------------------------------------------------------
 
 FACTORS = (0, 0, 1, 1, 1, 2, 3, 8, -1, -2)
