@@ -222,7 +222,9 @@ def _bar(
     past_numpy = ratio_interval(rung)[0] >= 1 and not rung["warning"]
     figures = f"{milliseconds(rung['median_s'])}, {times(rung['ratio_to_numpy'])}"
     axes.annotate(
-        figures if terse else f"{figures} NumPy{setback_mark(rung)}{mark(rung['warning'])}",
+        f"{figures}{setback_mark(rung)}"
+        if terse
+        else f"{figures} NumPy{setback_mark(rung)}{mark(rung['warning'])}",
         (max(high, 1e3 * (numpy_s or 0)), place),  # to the right of the line as well
         xytext=(9, 0),
         textcoords="offset points",
