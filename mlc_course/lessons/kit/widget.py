@@ -82,6 +82,8 @@ class Widget(anywidget.AnyWidget):
         self._pace = pace = Pace()
         for item in interruptible(pace.keep(steps)):
             yield item
+            if _asked.is_set():
+                raise KeyboardInterrupt  # the first one was dropped on its way
             pace.go_on()
 
 
@@ -189,20 +191,30 @@ def on_main_thread(act: Callable[[], None]) -> None:
     kernel.io_loop.add_callback(act_and_stay)
 
 
+_asked = threading.Event()  # an interrupt has come since ``can_be_interrupted`` began
+
+
 @contextlib.contextmanager
 def can_be_interrupted() -> Iterator[None]:
     """Let Interrupt Kernel raise ``KeyboardInterrupt`` inside the ``with``.
 
-    ipykernel does so by itself only while it handles a message in the main thread.
+    ipykernel does so by itself only while it handles a message in the main thread. Python drops an
+    exception that is raised where an object is finalized, so ``paced`` steps look at ``_asked``.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt(number: int, frame: object) -> None:
+        _asked.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+        _asked.clear()
 
 
 class Pace:

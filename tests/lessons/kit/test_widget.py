@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -13,15 +14,20 @@ from mlc_course.lessons.kit import widget as kit
 
 
 class Widget:
-    """Notes what an interrupt would do while it measures."""
+    """Counts the interrupts that reach it while it measures."""
 
     busy, status, tasks = False, "", ("measure",)
 
     def __init__(self) -> None:
-        self.handlers: list[object] = []
+        self.calls = self.interrupts = 0
 
     def measure(self) -> None:
-        self.handlers.append(signal.getsignal(signal.SIGINT))
+        self.calls += 1
+        if threading.current_thread() is threading.main_thread():
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                self.interrupts += 1
 
 
 @pytest.fixture
@@ -37,8 +43,36 @@ def test_a_measurement_can_be_interrupted_whatever_the_kernel_left(
 ) -> None:
     widget = Widget()
     kit.answer(widget, {"task": "measure"})
-    assert widget.handlers == [signal.default_int_handler]
+    assert widget.interrupts == 1
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+class InSteps:
+    """Draws each step; something on the way drops what an interrupt raises, as a finalizer does."""
+
+    status, paced = "", kit.Widget.paced
+
+    def __init__(self) -> None:
+        self._pace = kit.Pace()
+        self.drawn: list[int] = []
+
+    def measure(self) -> None:
+        try:
+            for step in self.paced(range(5), unit="step"):
+                self.drawn.append(step)
+                if step == 1:
+                    with contextlib.suppress(KeyboardInterrupt):
+                        signal.raise_signal(signal.SIGINT)
+        finally:
+            self._pace.stop()
+
+
+def test_an_interrupt_that_is_dropped_on_its_way_stops_after_the_step() -> None:
+    widget = InSteps()
+    with pytest.raises(KeyboardInterrupt), kit.can_be_interrupted():
+        widget.measure()
+    assert widget.drawn == [0, 1]
+    assert list(widget.paced(range(3), unit="step")) == [0, 1, 2]  # nothing is left of it
 
 
 class Loop:
@@ -68,10 +102,10 @@ def test_a_message_to_another_thread_is_answered_by_the_main_thread(
     widget, shell = Widget(), Shell()
     monkeypatch.setattr(kit, "get_ipython", lambda: shell)
     elsewhere(lambda: kit.answer(widget, {"task": "measure"}))
-    assert widget.handlers == []
+    assert widget.calls == 0
     (act,) = shell.kernel.io_loop.asked
     act()
-    assert widget.handlers == [signal.default_int_handler]
+    assert widget.interrupts == 1
 
 
 def test_an_interrupt_does_not_end_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,4 +122,4 @@ def test_an_interrupt_does_not_end_the_kernel(monkeypatch: pytest.MonkeyPatch) -
 def test_without_a_kernel_a_message_is_answered_where_it_comes() -> None:
     widget = Widget()
     elsewhere(lambda: kit.answer(widget, {"task": "measure"}))
-    assert len(widget.handlers) == 1
+    assert widget.calls == 1
