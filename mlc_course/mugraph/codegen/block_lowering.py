@@ -1,0 +1,612 @@
+"""From a block graph to a kernel program, as far as it is the same for all machines.
+
+The tiles of each stage are gone through in the order of the equations: some are read where they
+are, some get a place in memory, sums go on over the iterations of a loop. How the elements of a
+tile, a sum and a product are computed is a machine's own (``cpu_lowering``).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from mlc_course.mugraph.codegen.index_expressions import (
+    ONE,
+    ZERO,
+    Expr,
+    ExprLike,
+    const,
+    var,
+    variables,
+)
+from mlc_course.mugraph.codegen.kernel_program import (
+    Apply,
+    Body,
+    Buffer,
+    Combine,
+    Constant,
+    Guard,
+    Kernel,
+    Loop,
+    Read,
+    Remark,
+    Scope,
+    Select,
+    Statement,
+    Value,
+)
+from mlc_course.mugraph.codegen.tile_graph import (
+    CONCAT,
+    ELEMENT,
+    LOAD,
+    ORDER,
+    PRODUCT,
+    REDUCE,
+    STATE,
+    VIEW,
+    Carry,
+    Node,
+    TileGraph,
+    at_index,
+)
+from mlc_course.mugraph.codegen.tilings import Tiling, load_tile, store_start
+from mlc_course.mugraph.ir import AFTER, ALWAYS, LOOP, KernelGraph, Shape
+
+Formula = Callable[[Sequence[Expr]], Value]
+Finish = Callable[[Sequence[Expr], Value], Value]
+Indexed = Callable[[Sequence[Expr]], tuple[Expr, ...]]
+
+
+class KernelLowering:
+    """All variants of a block: with full tiles, and with the short ones of the last steps."""
+
+    def __init__(
+        self, graph: KernelGraph, place: int, tiling: Tiling, variant: Callable[..., BlockLowering]
+    ) -> None:
+        self.graph, self.place, self.tiling, self.variant = graph, place, tiling, variant
+        self.block = dict(graph.blocks)[place]
+        self.grid = [(axis, tiling[axis].steps) for axis, _ in self.block.grid]
+        self.loops = [(loop, tiling[loop].steps) for loop, _ in self.block.loops]
+        names, shapes = graph.names, graph.shapes
+        operands = graph.equations[place].operands
+        of = {n: Buffer(names[n], shapes[n], "global", "storage") for n in operands}
+        self.operands = [of[n] for n in operands]
+        self.inputs = tuple(of.values())
+        self.outputs = tuple(
+            Buffer(names[n], shapes[n], "global", "storage") for n in graph.results(place)
+        )
+        self.shared: list[Buffer] = []
+        self.taken = {each.name for each in (*self.inputs, *self.outputs)}
+
+    def kernel(self) -> Kernel:
+        numbers = {axis: var(axis) if steps > 1 else ZERO for axis, steps in self.grid}
+        full = self.tiles(numbers, ())
+        bodies: list[tuple[Expr, Body]] = []
+        short = [axis for axis, _ in self.grid if self.tiling[axis].short]
+        # every combination of short last steps has a body of its own
+        for which in range(2 ** len(short)):
+            last = [axis for n, axis in enumerate(short) if which >> n & 1]
+            condition = ONE
+            for axis in short:
+                end = self.tiling[axis].steps - 1
+                at_end = numbers[axis].is_equal(end)
+                condition = condition.both(at_end if axis in last else numbers[axis] < end)
+            bodies.append((condition, self.variant(self, numbers, last, full).body()))
+        if len(bodies) == 1:
+            body = bodies[0][1]
+        else:
+            body = tuple(Guard(condition, inside) for condition, inside in bodies)
+        return Kernel(
+            name=self.graph.name if len(self.graph.equations) == 1 else self.outputs[0].name,
+            grid=tuple(self.grid),
+            threads=1,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            shared=tuple(self.shared),
+            body=body,
+        )
+
+    def tiles(
+        self, numbers: Mapping[str, Expr], last: Sequence[str], like: TileGraph | None = None
+    ) -> TileGraph:
+        """Return the tile operators of a block whose axes ``last`` are at a short step."""
+        numbers = {**{loop: ZERO for loop, _ in self.loops}, **numbers}
+        shapes = [
+            load_tile(buffer.shape, (*load.imap, *load.fmap), self.tiling, numbers, last)[0]
+            for buffer, load in zip(self.operands, self.block.loads, strict=True)
+        ]
+        collected = {loop: 0 for loop, _ in self.loops}
+        for loop, steps in self.loops:
+            cut = self.tiling[loop]
+            collected[loop] = (cut.steps - 1) * cut.tile + cut.rest if cut.tile else -steps
+        stages = self.graph.tiles(self.place).stages
+        return TileGraph(self.block, shapes, stages, self.graph.size_of, collected, like)
+
+    def buffer(self, name: str, shape: Shape, scope: Scope = "shared") -> Buffer:
+        made = Buffer(self.unused(name), tuple(shape), scope)
+        if scope == "shared":
+            self.shared.append(made)
+        return made
+
+    def unused(self, name: str) -> str:
+        found, number = name, 1
+        while found in self.taken:
+            number += 1
+            found = f"{name}_{number}"
+        self.taken.add(found)
+        return found
+
+
+class BlockLowering(ABC):
+    """The body of one variant: what comes before the loop, in it, and after it."""
+
+    def __init__(
+        self,
+        whole: KernelLowering,
+        numbers: Mapping[str, Expr],
+        last: Sequence[str],
+        full: TileGraph,
+    ) -> None:
+        self.whole, self.last, self.full = whole, tuple(last), full
+        self.numbers = dict(numbers)
+        for loop, steps in whole.loops:
+            self.numbers[loop] = var(loop) if steps > 1 else ZERO
+        self.buffers: dict[Node, Buffer] = {}
+        self.enclosing = {axis for axis, _ in (*whole.grid, *whole.loops)}
+        self.after: list[Statement] = []  # what a loop leaves to be done when it is over
+        self.apart: set[Node] = set()  # states of sums that are kept in parts over the loop
+        self.is_last = False  # are these the short tiles of a loop's last step?
+        self._use(whole.tiles(numbers, self.last, full))
+
+    def _use(self, tiles: TileGraph) -> None:
+        """Go on with these tiles: find who reads what."""
+        self.t = tiles
+        self.users: dict[Node, list[Node]] = {}
+        self.live: set[Node] = set()
+        self.outputs = [node for _, node in tiles.outputs]
+        stack = list(self.outputs)
+        while stack:
+            node = stack.pop()
+            if node in self.live:
+                continue
+            self.live.add(node)
+            for each in node.args:
+                self.users.setdefault(each, []).append(node)
+            stack += node.args
+            if node in tiles.carry_of:
+                carry = tiles.carry_of[node]
+                stack += (*carry.states, *carry.first, *carry.later)
+        self.carried = {n for c in tiles.carry_of.values() for n in (*c.first, *c.later)}
+        self.in_carry: set[Node] = set()  # nodes that read a state and are made with it
+        self.fused: set[Node] = set()  # nodes that are made in an accumulator
+        for carry in dict.fromkeys(tiles.carry_of.values()):
+            for state, first, later in zip(carry.states, carry.first, carry.later, strict=True):
+                self.in_carry |= {n for n in self._formula(later) if _depends(n, carry.states)}
+                if self.is_kept_apart(carry, state, first, later):
+                    self.apart.add(state)
+                if self._product_of(first, later, state) or state in self.apart:
+                    self.fused.add(first)
+
+    # ---- the whole body
+
+    def body(self) -> Body:
+        loops = self.whole.loops
+        found: list[Statement] = [*self._stage(ALWAYS)]
+        if loops:
+            (innermost, steps), tiling = loops[-1], self.whole.tiling
+            short = tiling[innermost].short
+            inside = self._stage(LOOP)
+            full_steps = steps - 1 if short else steps
+            for loop, extent in reversed(loops):
+                inside = self._repeated(loop, extent if loop != innermost else full_steps, inside)
+            found += inside
+            if short:
+                found += self._last_iteration(innermost, steps)
+        found += self.after
+        found += self._stage(AFTER)
+        found += self._stores()
+        return tuple(found)
+
+    def _repeated(self, name: str, extent: int, body: Sequence[Statement]) -> list[Statement]:
+        if extent == 0:
+            return []
+        return [Loop(name, extent, tuple(body))] if self.numbers[name] != ZERO else list(body)
+
+    def _last_iteration(self, loop: str, steps: int) -> list[Statement]:
+        """The loop's body once more, on the short tiles of its last step."""
+        full, number, last = self.t, self.numbers[loop], self.last
+        self.numbers[loop] = const(steps - 1)
+        self.last, self.is_last = (*last, loop), True
+        grid = {axis: self.numbers[axis] for axis, _ in self.whole.grid}
+        short = self.whole.tiles(grid, self.last, full)
+        for node, other in zip(full.nodes, short.nodes, strict=True):
+            if node in self.buffers and (node.stage != LOOP or node.kind == STATE):
+                self.buffers[other] = self.buffers[node]
+            if node in self.apart:
+                self.apart.add(other)
+        self._use(short)
+        body = self._stage(LOOP)
+        self.numbers[loop], self.last, self.is_last = number, last, False
+        self._use(full)
+        return body
+
+    def _stage(self, stage: str) -> list[Statement]:
+        found: list[Statement] = []
+        for step in self.t.steps:
+            if isinstance(step, Carry):
+                now = stage == (LOOP if self.whole.loops else ALWAYS)
+                if now and any(each in self.live for each in step.states):
+                    found += self._carry(step)
+            elif self._is_made_here(step, stage):
+                found += self._materialized(step)
+        return found
+
+    def _is_made_here(self, node: Node, stage: str) -> bool:
+        return (
+            node.stage == stage
+            and node in self.live
+            and node not in self.in_carry
+            and node not in self.fused
+            and node not in self.buffers
+            and self._must(node)
+            and not self._goes_straight_out(node)
+        )
+
+    def _materialized(self, node: Node) -> list[Statement]:
+        target = self.whole.buffer(node.name, node.shape)
+        match node.kind:
+            case "product":
+                made = self.product(node, None, target)
+            case "reduce":
+                made = self.reduced(node, target)
+            case "concat":
+                made = self._side_by_side(node, target)
+            case _:
+                made = self.elements(node.shape, target, partial(self._at, node))
+        self.buffers[node] = target
+        return [Remark(node.remark), *made]
+
+    def _side_by_side(self, node: Node, target: Buffer) -> list[Statement]:
+        made, start = list[Statement](), 0
+        for each in node.args:
+
+            def where(index: Sequence[Expr], start: int = start) -> tuple[Expr, ...]:
+                moved = list(index)
+                moved[node.what] = index[node.what] + start
+                return tuple(moved)
+
+            made += self.elements(each.shape, target, partial(self._at, each), where)
+            start += each.shape[node.what]
+        return made
+
+    # ---- which tiles have a place in memory
+
+    def _must(self, node: Node) -> bool:
+        users = self.users.get(node, [])
+        if node.kind in (PRODUCT, REDUCE, CONCAT):
+            return True
+        if node.kind == VIEW:
+            return any(self._is_right(node, user) and not self._in_line(node) for user in users)
+        if node.kind != ELEMENT:
+            return False
+        return (
+            len(users) > 1
+            or any(user.kind == PRODUCT for user in users)
+            or any(ORDER[user.stage] > ORDER[node.stage] for user in users)
+            or any(
+                user.kind == ELEMENT and math.prod(user.shape) > math.prod(node.shape)
+                for user in users
+            )
+        )
+
+    @staticmethod
+    def _is_right(node: Node, user: Node) -> bool:
+        return user.kind == PRODUCT and node in user.args[1::2]
+
+    def _in_line(self, node: Node) -> bool:
+        """Tell whether neighbours along the last axis are neighbours in memory."""
+        index = [const(0)] * (len(node.shape) - 1) + [var("last")]
+        while node.kind == VIEW and node not in self.buffers:
+            index = list(node.what(tuple(index)))
+            (node,) = node.args
+        *before, last = index
+        rest = last.args[0] if last.op == "+" else last
+        return not any(variables(each) for each in before) and rest == var("last")
+
+    # ---- elements
+
+    def _at(self, node: Node, index: Sequence[ExprLike]) -> Value:
+        """The value of one element of a tile."""
+        at = at_index(node.shape, index)
+        if node in self.buffers:
+            return Read(self.buffers[node], at)
+        match node.kind:
+            case "load":
+                return Read(self.whole.operands[node.what], self._place(node, at))
+            case "constant":
+                return Constant(node.what)
+            case "element":
+                return Apply(node.what, tuple(self._at(each, at) for each in node.args))
+            case "view":
+                return self._at(node.args[0], node.what(at))
+            case "concat":
+                return self._piece(node, at)
+        raise AssertionError(f"{node.kind} {node.name} has no place in memory")
+
+    def _piece(self, node: Node, at: Sequence[Expr]) -> Value:
+        """The element of a concatenation: of the piece in which the index lies."""
+        axis, start, pieces = node.what, 0, list[tuple[int, Value]]()
+        for each in node.args:
+            moved = list(at)
+            moved[axis] = at[axis] + -start
+            start += each.shape[axis]
+            pieces.append((start, self._at(each, moved)))
+        *before, (_, value) = pieces
+        for end, piece in reversed(before):
+            value = Select(at[axis] < end, piece, value)
+        return value
+
+    def _place(self, node: Node, at: Sequence[Expr]) -> tuple[Expr, ...]:
+        """The place of a loaded tile's element in the whole tensor."""
+        load, shape = self.whole.block.loads[node.what], self.whole.operands[node.what].shape
+        cuts = (*load.imap, *load.fmap)
+        _, start = load_tile(shape, cuts, self.whole.tiling, self.numbers, self.last)
+        return tuple(s + i for s, i in zip(start, at, strict=True))
+
+    def _loop_name(self, wish: str) -> str:
+        found = next(
+            n for n in (wish, *(f"{wish}{k}" for k in range(2, 99))) if n not in self.enclosing
+        )
+        self.enclosing.add(found)
+        return found
+
+    # ---- accumulators
+
+    def _carry(self, carry: Carry) -> list[Statement]:
+        """What one iteration does to an accumulator."""
+        begins: Expr | None = None
+        for name in carry.loops:
+            if self.numbers[name] != ZERO:
+                zero = self.numbers[name].is_equal(0)
+                begins = zero if begins is None else begins.both(zero)
+        if begins == ZERO:  # a last iteration by itself
+            begins = None
+            always_later = True
+        else:
+            always_later = False
+        for state in carry.states:
+            if state not in self.buffers:
+                self.buffers[state] = self.whole.buffer(state.name, self._whole_shape(state, carry))
+        made: list[Statement] = []
+        combines = begins is not None or always_later
+        for state, first, later in zip(carry.states, carry.first, carry.later, strict=True):
+            made.append(Remark(state.remark))
+            made += self._carried(carry, state, first, later, begins, combines=combines)
+        return made
+
+    def _whole_shape(self, state: Node, carry: Carry) -> Shape:
+        shape = list(state.shape)
+        for _, dim in carry.fmap:
+            if shape[dim] < 0:  # equal parts: so many times the tile
+                shape[dim] = -shape[dim] * carry.first[0].shape[dim]
+        return tuple(shape)
+
+    def _carried(
+        self,
+        carry: Carry,
+        state: Node,
+        first: Node,
+        later: Node,
+        begins: Expr | None,
+        *,
+        combines: bool,
+    ) -> list[Statement]:
+        target = self.buffers[state]
+
+        def where(index: Sequence[Expr]) -> tuple[Expr, ...]:
+            """The place of a tile's element in the state: tiles of an fmap lie side by side."""
+            moved = list(index)
+            for loop, dim in carry.fmap:
+                step = self.whole.tiling[loop].tile or first.shape[dim]
+                moved[dim] = moved[dim] + self.numbers[loop] * step
+            return tuple(moved)
+
+        found = self._product_of(first, later, state)
+        if found is not None:
+            product, scale = found
+            made: list[Statement] = []
+            if (
+                scale is not None
+                and scale.kind == ELEMENT
+                and scale not in self.buffers
+                and combines
+            ):
+                remark, *scaled = self._materialized(scale)
+                made += [remark, *self._unless(begins, scaled)]
+
+            def start(index: Sequence[Expr]) -> Value:
+                before = Read(target, where(index))
+                return before if scale is None else Apply("mul", (before, self._at(scale, index)))
+
+            return made + self.product(
+                product, start if combines else None, target, begins=begins, where=where
+            )
+        if self.is_kept_apart(carry, state, first, later):
+            return self.kept_apart(state, first, begins, combines=combines)
+        made = []
+        begun = self.elements(first.shape, target, partial(self._at, first), where)
+        if not combines:
+            return begun
+        inner = list[Statement]()
+        for each in self._formula(later):
+            if each is not later and each not in self.buffers and self._must(each):
+                inner += self._materialized(each)
+
+        def value(index: Sequence[Expr]) -> Value:
+            return self._at_state(later, index, carry, where)
+
+        more = [*inner, *self.elements(first.shape, target, value, where)]
+        if begins is None or more == begun:
+            return more
+        return [Guard(begins, tuple(begun), tuple(more))]
+
+    @staticmethod
+    def _unless(begins: Expr | None, body: Sequence[Statement]) -> list[Statement]:
+        return list(body) if begins is None else [Guard(begins, (), tuple(body))]
+
+    def _at_state(self, node: Node, index: Sequence[Expr], carry: Carry, where: Indexed) -> Value:
+        """An element of a formula in which states are read at their own place."""
+        if node in carry.states:
+            return Read(self.buffers[node], where(index))
+        if node.kind == ELEMENT and node not in self.buffers:
+            inner = (self._at_state(a, at_index(a.shape, index), carry, where) for a in node.args)
+            return Apply(node.what, tuple(inner))
+        return self._at(node, index)
+
+    def _formula(self, node: Node) -> list[Node]:
+        """The nodes of a formula that have no place in memory, the deepest first."""
+        found: dict[Node, None] = {}
+
+        def go(x: Node) -> None:
+            if x in self.buffers or x.kind in (LOAD, STATE) or x in found:
+                return
+            for each in x.args:
+                go(each)
+            found[x] = None
+
+        go(node)
+        return list(found)
+
+    def _product_of(self, first: Node, later: Node, state: Node) -> tuple[Node, Node | None] | None:
+        """(the product, what the state is multiplied by) of state * scale + product."""
+        if first.kind != PRODUCT or first in self.buffers:
+            return None
+        if later is first:
+            return first, None
+        if later.kind != ELEMENT or later.what != "add" or first not in later.args:
+            return None
+        if set(self.users.get(first, [])) - {later}:
+            return None
+        other = later.args[0] if later.args[1] is first else later.args[1]
+        if other is state:
+            return first, None
+        if other.kind == ELEMENT and other.what == "mul" and state in other.args:
+            return first, other.args[1] if other.args[0] is state else other.args[0]
+        return None
+
+    # ---- what goes out
+
+    def _stores(self) -> list[Statement]:
+        found: list[Statement] = []
+        for number, (store, node) in enumerate(self.t.outputs):
+            target = self.whole.outputs[number]
+            shape = self.full.outputs[number][1].shape
+            begin = store_start(shape, store.omap, self.whole.tiling, self.numbers)
+
+            def where(index: Sequence[Expr], begin: Sequence[Expr] = begin) -> tuple[Expr, ...]:
+                return tuple(b + i for b, i in zip(begin, index, strict=True))
+
+            found.append(Remark(f"{target.name} = store of {node.name}"))
+            found += self._stored(node, target, where)
+        return found
+
+    def _stored(self, node: Node, target: Buffer, where: Indexed) -> list[Statement]:
+        if node.kind == PRODUCT and node not in self.buffers:
+            return self.product(node, None, target, where=where)
+        product = self._only_product(node)
+        if product is None:
+            return self.elements(node.shape, target, partial(self._at, node), where)
+        made: list[Statement] = []
+        for each in self._formula(node):
+            if each is not node and each is not product and self._must(each):
+                made += self._materialized(each)
+
+        def finish(index: Sequence[Expr], done: Value) -> Value:
+            return self._with_product(node, index, product, done)
+
+        return made + self.product(product, None, target, where=where, finish=finish)
+
+    def _goes_straight_out(self, node: Node) -> bool:
+        """Tell whether a tile is stored as it is made, without a place of its own."""
+        if node in self.outputs and not self.users.get(node) and self.outputs.count(node) == 1:
+            return node.kind in (ELEMENT, PRODUCT)
+        return any(self._only_product(each) is node for each in self.outputs)
+
+    def _only_product(self, node: Node) -> Node | None:
+        """The product that nothing but this output's elements reads, if there is one."""
+        if node.kind != ELEMENT or node in self.buffers or self.users.get(node):
+            return None
+        products = [each for each in self._formula(node) if each.kind == PRODUCT]
+        if len(products) != 1 or self.outputs.count(node) > 1:
+            return None
+        (product,) = products
+        alone = product.shape == node.shape and len(self.users[product]) == 1
+        return product if alone and self._elements_only(node, product) else None
+
+    def _elements_only(self, node: Node, product: Node) -> bool:
+        """Tell whether a product reaches a node through elements alone, each read once."""
+        while node is not product:
+            inner = [a for a in node.args if product in self._formula(a)]
+            if node.kind != ELEMENT or len(inner) != 1:
+                return False
+            (node,) = inner
+            if node is not product and len(self.users[node]) > 1:
+                return False
+        return True
+
+    def _with_product(self, node: Node, index: Sequence[Expr], product: Node, done: Value) -> Value:
+        if node is product:
+            return done
+        if node in self.buffers or node.kind != ELEMENT:
+            return self._at(node, index)
+        inner = (self._with_product(a, at_index(a.shape, index), product, done) for a in node.args)
+        return Apply(node.what, tuple(inner))
+
+    # ---- what each machine decides
+
+    @abstractmethod
+    def elements(
+        self,
+        shape: Shape,
+        target: Buffer,
+        value: Formula,
+        where: Indexed = tuple,
+        combine: Combine = "",
+    ) -> list[Statement]:
+        """Return statements for ``target[where(i)] = value(i)`` at every index of a tile."""
+
+    @abstractmethod
+    def reduced(self, node: Node, target: Buffer) -> list[Statement]:
+        """Return statements that put a sum or a maximum along an axis into a buffer."""
+
+    @abstractmethod
+    def product(
+        self,
+        node: Node,
+        start: Formula | None,
+        target: Buffer,
+        *,
+        begins: Expr | None = None,
+        where: Indexed = tuple,
+        finish: Finish | None = None,
+    ) -> list[Statement]:
+        """Return statements for ``target[where(i)] = finish(i, start(i) + (a @ b)[i])``.
+
+        Without a ``start``, and where ``begins`` holds, the sum starts at zero.
+        """
+
+    def is_kept_apart(self, carry: Carry, state: Node, first: Node, later: Node) -> bool:
+        """Tell whether a sum is kept in parts over the loop, and added up when it is over."""
+        return False
+
+    def kept_apart(
+        self, state: Node, first: Node, begins: Expr | None, *, combines: bool
+    ) -> list[Statement]:
+        """Return one iteration of such a sum; what adds it up goes into ``self.after``."""
+        raise NotImplementedError
+
+
+def _depends(node: Node, states: Sequence[Node]) -> bool:
+    return node in states or any(_depends(each, states) for each in node.args)

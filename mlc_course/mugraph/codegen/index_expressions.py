@@ -1,0 +1,188 @@
+"""Index expressions: a small language of whole numbers that says where an element is.
+
+Their variables are blocks, threads, iterations and axes of a statement, never data. So bounds,
+races and layouts of a kernel program are decided without values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+CONST, VAR = "const", "var"
+# How tightly an operator binds in the text form.
+BINDS = {"&": 1, "<": 2, "==": 2, "^": 3, "+": 4, "*": 5, "//": 5, "%": 5, CONST: 9, VAR: 9}
+ACTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "<": lambda a, b: a < b,
+    "==": lambda a, b: a == b,
+    "&": lambda a, b: a & b,
+    "^": lambda a, b: a ^ b,
+}
+
+
+@dataclass(frozen=True)
+class Expr:
+    """``op`` is ``const``, ``var``, or one of ``+ * // % ^`` and of the conditions ``< == &``."""
+
+    op: str
+    args: tuple[Any, ...]
+
+    def __add__(self, other: ExprLike) -> Expr:
+        return _made("+", self, other)
+
+    def __radd__(self, other: int) -> Expr:
+        return _made("+", self, other)
+
+    def __mul__(self, other: ExprLike) -> Expr:
+        return _made("*", self, other)
+
+    def __rmul__(self, other: int) -> Expr:
+        return _made("*", self, other)
+
+    def __floordiv__(self, other: ExprLike) -> Expr:
+        return _made("//", self, other)
+
+    def __mod__(self, other: ExprLike) -> Expr:
+        return _made("%", self, other)
+
+    def __xor__(self, other: ExprLike) -> Expr:
+        return _made("^", self, other)
+
+    def __lt__(self, other: ExprLike) -> Expr:
+        return _made("<", self, other)
+
+    def is_equal(self, other: ExprLike) -> Expr:
+        """Return the condition that both have the same value."""
+        return _made("==", self, other)
+
+    def both(self, other: Expr) -> Expr:
+        """Return the condition that two conditions hold."""
+        return _made("&", self, other)
+
+    def __str__(self) -> str:
+        if self.op in (CONST, VAR):
+            return str(self.args[0])
+        a, b = self.args
+        if self.op == "*" and b.op == CONST:  # 16*k reads better than k*16
+            a, b = b, a
+        left = f"({a})" if BINDS[a.op] < BINDS[self.op] else str(a)
+        tight = BINDS[b.op] < BINDS[self.op] or BINDS[b.op] == BINDS[self.op] and self.op != "+"
+        right = f"({b})" if tight else str(b)
+        sign = self.op if self.op == "*" else f" {'and' if self.op == '&' else self.op} "
+        if self.op == "+" and b.op == CONST and b.args[0] < 0:
+            return f"{left} - {-b.args[0]}"
+        return f"{left}{sign}{right}"
+
+
+ExprLike: TypeAlias = Expr | int
+
+
+def const(value: int) -> Expr:
+    """Return a number as an expression."""
+    return Expr(CONST, (int(value),))
+
+
+def var(name: str) -> Expr:
+    """Return a variable."""
+    return Expr(VAR, (name,))
+
+
+def expr(value: ExprLike) -> Expr:
+    """Return a number as an expression; an expression is returned unchanged."""
+    return value if isinstance(value, Expr) else const(value)
+
+
+ZERO, ONE = const(0), const(1)
+
+
+def _made(op: str, left: ExprLike, right: ExprLike) -> Expr:
+    """Return ``left op right``, without operations that change nothing."""
+    a, b = expr(left), expr(right)
+    if a.op == b.op == CONST:
+        return const(ACTIONS[op](a.args[0], b.args[0]))
+    match op:
+        case "+" if b == ZERO:
+            return a
+        case "+" if a == ZERO:
+            return b
+        case "+" if a.op == CONST:
+            return _made("+", b, a)
+        case "+" if b.op == CONST and a.op == "+" and a.args[1].op == CONST:
+            return _made("+", a.args[0], a.args[1].args[0] + b.args[0])
+        case "*" if ZERO in (a, b):
+            return ZERO
+        case "*" if a == ONE:
+            return b
+        case "*" if a.op == CONST:
+            return _made("*", b, a)
+        case "*" | "//" if b == ONE:
+            return a
+        case "*" if b.op == CONST and a.op == "*" and a.args[1].op == CONST:
+            return _made("*", a.args[0], a.args[1].args[0] * b.args[0])
+        case "//" | "%" if a == ZERO:
+            return ZERO
+        case "%" if b == ONE:
+            return ZERO
+        case "&" if a.op == CONST:
+            return b if a.args[0] else a
+        case "&" if b.op == CONST:
+            return a if b.args[0] else b
+    return Expr(op, (a, b))
+
+
+def evaluate(e: Expr, values: Mapping[str, Any]) -> Any:
+    """Return the value of an expression with whole numbers, or arrays of them, for variables."""
+    if e.op == CONST:
+        return e.args[0]
+    if e.op == VAR:
+        return values[e.args[0]]
+    return ACTIONS[e.op](evaluate(e.args[0], values), evaluate(e.args[1], values))
+
+
+def variables(e: Expr) -> frozenset[str]:
+    """Return the names that an expression uses."""
+    if e.op == CONST:
+        return frozenset()
+    if e.op == VAR:
+        return frozenset(e.args)
+    return variables(e.args[0]) | variables(e.args[1])
+
+
+def substituted(e: Expr, values: Mapping[str, ExprLike]) -> Expr:
+    """Return an expression with others in place of variables."""
+    if e.op == CONST:
+        return e
+    if e.op == VAR:
+        return expr(values.get(e.args[0], e))
+    return _made(e.op, substituted(e.args[0], values), substituted(e.args[1], values))
+
+
+def interval(e: Expr, ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """Return bounds of an expression, given the least and the greatest value of each variable.
+
+    They are exact where no variable occurs twice.
+    """
+    if e.op == CONST:
+        return e.args[0], e.args[0]
+    if e.op == VAR:
+        return ranges[e.args[0]]
+    (a, b), (c, d) = (interval(each, ranges) for each in e.args)
+    match e.op:
+        case "+":
+            return a + c, b + d
+        case "*":
+            ends = (a * c, a * d, b * c, b * d)
+            return min(ends), max(ends)
+        case "//" if c > 0:
+            ends = (a // c, a // d, b // c, b // d)
+            return min(ends), max(ends)
+        case "%" if c > 0:
+            return (a % c, b % c) if c == d and a // c == b // c else (0, d - 1)
+        case "^" if a >= 0 and c >= 0:
+            return 0, (1 << max(b, d).bit_length()) - 1
+    return 0, 1  # a condition
