@@ -50,6 +50,7 @@ from mlc_course.mugraph.codegen.tile_graph import (
     Node,
     TileGraph,
     at_index,
+    live_nodes,
 )
 from mlc_course.mugraph.codegen.tilings import Tiling, load_tile, store_start
 from mlc_course.mugraph.ir import AFTER, ALWAYS, LOOP, KernelGraph, Shape
@@ -163,21 +164,13 @@ class BlockLowering(ABC):
     def _use(self, tiles: TileGraph) -> None:
         """Go on with these tiles: find who reads what."""
         self.t = tiles
-        self.users: dict[Node, list[Node]] = {}
-        self.live: set[Node] = set()
         self.outputs = [node for _, node in tiles.outputs]
-        stack = list(self.outputs)
-        while stack:
-            node = stack.pop()
+        self.live = live_nodes(tiles)
+        self.users: dict[Node, list[Node]] = {}
+        for node in tiles.nodes:
             if node in self.live:
-                continue
-            self.live.add(node)
-            for each in node.args:
-                self.users.setdefault(each, []).append(node)
-            stack += node.args
-            if node in tiles.carry_of:
-                carry = tiles.carry_of[node]
-                stack += (*carry.states, *carry.first, *carry.later)
+                for each in node.args:
+                    self.users.setdefault(each, []).append(node)
         self.carried = {n for c in tiles.carry_of.values() for n in (*c.first, *c.later)}
         self.in_carry: set[Node] = set()  # nodes that read a state and are made with it
         self.fused: set[Node] = set()  # nodes that are made in an accumulator

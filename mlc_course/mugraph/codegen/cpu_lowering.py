@@ -84,7 +84,8 @@ class Cpu:
             r, v = tile
             padded = _rounded(rows, r) * _rounded(columns, v * self.lanes)
             idle = max(1.0, ENOUGH_SUMS / (r * v))
-            return padded * idle * (1 + LOAD_TIME * (r + v) / (r * v))
+            torn = 1 + TORN * bool(v * self.lanes * FLOAT_BYTES % LINE_PAIR)
+            return padded * idle * torn * (1 + LOAD_TIME * (r + v) / (r * v))
 
         tiles = [
             (r, v)
@@ -97,7 +98,9 @@ class Cpu:
 
 
 ENOUGH_SUMS = 12  # multiply-adds under way that fill the units
-LOAD_TIME = 0.3  # the time of a load, as a part of a multiply-add's
+LOAD_TIME = 0.05  # the time of a load, as a part of a multiply-add's: most are hidden behind it
+LINE_PAIR = 2 * LINE  # bytes: caches fetch lines in pairs, and
+TORN = 0.03  # a strip that is no multiple of a pair leaves a part of what was fetched for later
 
 
 def _rounded(extent: int, part: int) -> int:
@@ -240,7 +243,7 @@ class CpuBlock(BlockLowering):
                 steps: tuple[Axis, ...] = (Axis(step, whole - 1), *inner)
                 start = var(step) * (chains * width) + chains * width
                 found.append(Compute(lanes, cell, value(start), steps, combine))
-        else:
+        elif whole:
             steps = (Axis(step, whole), *inner) if whole > 1 else inner
             start = var(step) * (chains * width) if whole > 1 else ZERO
             found.append(Compute(lanes, cell, value(start), steps, combine))

@@ -6,7 +6,9 @@ spelling.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mlc_course.errors import GraphError, check_known
@@ -30,7 +32,11 @@ from mlc_course.mugraph.codegen.kernel_program import (
     Value,
 )
 from mlc_course.tensor_program.tir import ALIGNMENT, PrimFunc, tirx
+from mlc_course.tensor_program.tir.tvm import STACK_BYTES
 
+FLOAT_BYTES = 4
+# LLVM finds out more about addresses that are computed in 64 bits.
+INDEX = "int64"
 SERIAL, UNROLLED = tirx.ForKind.SERIAL, tirx.ForKind.UNROLLED
 VECTOR, PARALLEL = tirx.ForKind.VECTORIZED, tirx.ForKind.PARALLEL
 ACTIONS = {
@@ -73,52 +79,68 @@ class _Writer:
 
     def function(self) -> PrimFunc:
         kernel = self.kernel
-        parameters = [self.declared(each) for each in (*kernel.inputs, *kernel.outputs)]
-        block = tirx.Var("block", "int32")
+        arguments = (*kernel.inputs, *kernel.outputs)
+        parameters = [made for each in arguments for made in self.declared(each)]
+        block = tirx.Var("block", INDEX)
         left: Any = block
         for number, (name, extent) in reversed(list(enumerate(kernel.grid))):
             self.values[name] = tirx.floormod(left, extent) if number else left
             left = tirx.floordiv(left, extent)
-        body = [tirx.AllocBuffer(self.declared(each)) for each in kernel.shared]
+        body = [tirx.AllocBuffer(made) for each in kernel.shared for made in self.declared(each)]
         body += self.statements(kernel.body)
         whole = tirx.For(block, 0, kernel.blocks, PARALLEL, _sequence(body))
         function = PrimFunc(parameters, whole)
         return function.with_attr({"tirx.noalias": True, "global_symbol": "main"})
 
-    def declared(self, buffer: Buffer) -> Any:
-        dtype = self.storage if buffer.role == "storage" else "float32"
+    def declared(self, buffer: Buffer) -> list[Any]:
+        """Return new TensorIR buffers: one, or one for each row of many registers.
+
+        TVM puts small buffers on the stack, where LLVM makes registers of them, and larger ones
+        into a workspace.
+        """
         shape = buffer.shape if buffer.scope == "global" else (buffer.size,)
-        made = tirx.decl_buffer(
-            shape,
-            dtype,
-            buffer.name,
-            scope="local" if buffer.scope == "registers" else "global",
-            data_alignment=ALIGNMENT,
-            layout=None,
-        )
-        self.buffers[buffer.name] = made
+        count = 1
+        if buffer.scope == "registers" and FLOAT_BYTES * buffer.size >= STACK_BYTES:
+            shape, count = buffer.shape[-1:], math.prod(buffer.shape[:-1])
+        made = [
+            tirx.decl_buffer(
+                shape,
+                self.storage if buffer.role == "storage" else "float32",
+                f"{buffer.name}_{n}" if count > 1 else buffer.name,
+                data_alignment=ALIGNMENT,
+                layout=None,
+            )
+            for n in range(count)
+        ]
+        self.buffers[buffer.name] = made if count > 1 else made[0]
         return made
 
     # ---- indices and values
 
     def index(self, e: Expr) -> Any:
         if e.op == CONST:
-            return tirx.const(e.args[0], "int32")
+            return tirx.const(e.args[0], INDEX)
         if e.op == VAR:
             return self.values[e.args[0]]
         return ACTIONS[e.op](*map(self.index, e.args))
 
-    def place(self, buffer: Buffer, index: Sequence[Expr]) -> list[Any]:
+    def place(self, buffer: Buffer, index: Sequence[Expr]) -> tuple[Any, list[Any]]:
+        """Return the memory that an element lies in, and where."""
+        made = self.buffers[buffer.name]
         if buffer.scope == "global":
-            return [self.index(each) for each in index]
-        return [self.index(buffer.flat(index))]
+            return made, [self.index(each) for each in index]
+        if isinstance(made, list):  # rows of registers
+            *row, last = index
+            flat = self.index(replace(buffer, shape=buffer.shape[:-1]).flat(row))
+            return made[int(flat)], [self.index(last)]
+        return made, [self.index(buffer.flat(index))]
 
     def value(self, value: Value) -> Any:
         match value:
             case Constant(number):
                 return tirx.const(float(number), "float32")
             case Read(buffer, index):
-                read = tirx.BufferLoad(self.buffers[buffer.name], self.place(buffer, index))
+                read = tirx.BufferLoad(*self.place(buffer, index))
                 return tirx.Cast("float32", read) if self.is_half(buffer) else read
             case Apply(name, args):
                 check_known("no spelling in TensorIR for", name, FUNCTIONS, GraphError)
@@ -140,7 +162,7 @@ class _Writer:
             case Remark() | Barrier():  # with one thread, all threads are here
                 return []
             case Allocate(buffer):
-                return [tirx.AllocBuffer(self.declared(buffer))]
+                return [tirx.AllocBuffer(made) for made in self.declared(buffer)]
             case Compute():
                 return self.compute(statement, statement.axes)
             case Loop(name, extent, body, order):
@@ -157,7 +179,7 @@ class _Writer:
         )
 
     def loop(self, name: str, extent: int, kind: Any, body: Any) -> Any:
-        variable = self.values[name] = tirx.Var(name, "int32")
+        variable = self.values[name] = tirx.Var(name, INDEX)
         made = tirx.For(variable, 0, extent, kind, _sequence(body()))
         del self.values[name]
         return made
@@ -167,45 +189,47 @@ class _Writer:
         if not axes:
             return [self.store(compute)]
         axis, *inner = axes
-        kind = UNROLLED if axis.unrolled else SERIAL
         fetched = compute.fetch if axes is compute.axes else ()
 
         def body() -> list[Any]:
             return [*map(self.fetch, fetched), *self.compute(compute, inner)]
 
-        if axis.lanes == 1:
-            return [self.loop(axis.name, axis.extent, kind, body)]
         whole, rest = divmod(axis.extent, axis.lanes)
-        made = [self.vectors(axis, 0, whole, axis.lanes, kind, body)] if whole else []
-        if rest:
-            made.append(self.vectors(axis, axis.extent - rest, rest, 1, kind, body))
-        return made
+        made = self.vectors(axis, 0, whole, axis.lanes, body)
+        return [*made, *self.vectors(axis, axis.extent - rest, rest, 1, body)]
 
-    def vectors(self, axis: Axis, start: int, count: int, lanes: int, kind: Any, body: Any) -> Any:
-        """So many vectors of an axis, one after the other."""
-        step, lane = tirx.Var(f"{axis.name}_step", "int32"), tirx.Var(f"{axis.name}_lane", "int32")
-        at: Any = step * lanes if count > 1 else tirx.const(0, "int32")
-        self.values[axis.name] = at + (lane if lanes > 1 else 0) + start
-        made = _sequence(body())
-        if lanes > 1:
-            made = tirx.For(lane, 0, lanes, VECTOR, made)
-        if count > 1:
-            made = tirx.For(step, 0, count, kind, made)
-        del self.values[axis.name]
-        return made
+    def vectors(
+        self, axis: Axis, start: int, count: int, lanes: int, body: Callable[[], list[Any]]
+    ) -> list[Any]:
+        """So many vectors of an axis, one after the other, in a loop or written out."""
+        lane = tirx.Var(f"{axis.name}_lane", INDEX)
+        step = tirx.Var(axis.name, INDEX)
+        in_loop = count > 1 and not axis.unrolled
+        made: list[Any] = []
+        for at in [step] if in_loop else range(count):
+            first = at * lanes + start
+            if lanes > 1:
+                self.values[axis.name] = lane + first
+                made.append(tirx.For(lane, 0, lanes, VECTOR, _sequence(body())))
+            else:
+                self.values[axis.name] = first if in_loop else tirx.const(first, INDEX)
+                made += body()
+            self.values.pop(axis.name)
+        return [tirx.For(step, 0, count, SERIAL, _sequence(made))] if in_loop else made
 
     def store(self, compute: Compute) -> Any:
         target = compute.target
-        value, place = self.value(compute.value), self.place(target, compute.index)
+        value = self.value(compute.value)
         if compute.combine:
             before = self.value(Read(target, compute.index))
             value = FUNCTIONS[compute.combine](before, value)
         if self.is_half(target):
             value = tirx.Cast(self.storage, value)
-        return tirx.BufferStore(self.buffers[target.name], value, place)
+        made, place = self.place(target, compute.index)
+        return tirx.BufferStore(made, value, place)
 
     def fetch(self, read: Read) -> Any:
-        place = tirx.BufferLoad(self.buffers[read.buffer.name], self.place(read.buffer, read.index))
+        place = tirx.BufferLoad(*self.place(read.buffer, read.index))
         for_reading, into_l2, data = (tirx.const(n, "int32") for n in (0, 2, 1))
         call = tirx.call_llvm_intrin(
             "void", "llvm.prefetch", tirx.address_of(place), for_reading, into_l2, data

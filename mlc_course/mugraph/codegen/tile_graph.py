@@ -131,6 +131,7 @@ class TileGraph:
         like: TileGraph | None = None,
     ) -> None:
         self.block, self.collected = block, collected
+        self.counted: list[tuple[Node, int]] = []  # dimensions whose extent a formula uses
         self.smaller: list[bool] = []  # which divisors are smaller than what they divide
         self._known = list(like.smaller) if like else []
         self.nodes: list[Node] = []
@@ -271,6 +272,7 @@ class TileGraph:
         return self._added(REDUCE, shape, (x,), (name, axis))
 
     def count(self, x: Node, axis: int) -> int:
+        self.counted.append((x, axis))
         return x.shape[axis]
 
     def reshape(self, x: Node, shape: Shape) -> Node:
@@ -332,3 +334,18 @@ def _pieces(a: Node, b: Node) -> list[tuple[Node, Node]]:
             pairs = zip(a.args, b.args, strict=True)
             return [piece for left, right in pairs for piece in _pieces(left, right)]
     return [(a, b)]
+
+
+def live_nodes(tiles: TileGraph) -> set[Node]:
+    """Return the nodes that something stored depends on."""
+    found, stack = set[Node](), [node for _, node in tiles.outputs]
+    while stack:
+        node = stack.pop()
+        if node in found:
+            continue
+        found.add(node)
+        stack += node.args
+        if node in tiles.carry_of:
+            carry = tiles.carry_of[node]
+            stack += (*carry.states, *carry.first, *carry.later)
+    return found
