@@ -44,6 +44,7 @@ ROOMS = (
     "mlc_course.mugraph.expressions",
     "mlc_course.mugraph.search",
     "mlc_course.mugraph.codegen",
+    "mlc_course.mugraph.runtime",
     "mlc_course.mugraph.enumeration",
     "mlc_course.mugraph.picture",
     "mlc_course.grading",

@@ -5,19 +5,44 @@ runs the operators' formulas on tiles, ``cpu_lowering`` gives the tiles loops an
 ``tilings`` of this machine, and ``tensor_ir`` spells the result for LLVM.
 """
 
+from mlc_course.mugraph.codegen.cpu_cost import Estimate, Rates, estimate, rates_of
 from mlc_course.mugraph.codegen.cpu_lowering import Cpu, cpu_of, lower
-from mlc_course.mugraph.codegen.kernel_program import Kernel, KernelProgram
+from mlc_course.mugraph.codegen.cpu_tilings import (
+    Ranked,
+    candidates,
+    choices,
+    program_of,
+    ranked_tilings,
+)
+from mlc_course.mugraph.codegen.dimension_labels import FreeAxes, free_axes
+from mlc_course.mugraph.codegen.kernel_program import Buffer, Kernel, KernelProgram
 from mlc_course.mugraph.codegen.tensor_ir import prim_func
-from mlc_course.mugraph.codegen.tilings import Tiling, published_tiling, retiled
+from mlc_course.mugraph.codegen.tilings import Cut, Tiling, cut_extent, published_tiling, retiled
+from mlc_course.mugraph.codegen.unfused import in_blocks
 
 __all__ = [
+    "Buffer",
     "Cpu",
+    "Cut",
+    "Estimate",
+    "FreeAxes",
     "Kernel",
     "KernelProgram",
+    "Ranked",
+    "Rates",
     "Tiling",
+    "candidates",
+    "choices",
     "cpu_of",
+    "cut_extent",
+    "estimate",
+    "free_axes",
+    "in_blocks",
     "lower",
     "prim_func",
+    "program_of",
     "published_tiling",
+    "ranked_tilings",
+    "rates_of",
     "retiled",
 ]

@@ -60,6 +60,19 @@ Finish = Callable[[Sequence[Expr], Value], Value]
 Indexed = Callable[[Sequence[Expr]], tuple[Expr, ...]]
 
 
+def value_name(graph: KernelGraph, number: int) -> str:
+    """Return the name of a value of a kernel graph, or one made for it."""
+    name, made = graph.names[number], f"value_{number}"
+    while not name and made in graph.names:
+        made += "_"
+    return name or made
+
+
+def global_buffer(graph: KernelGraph, number: int) -> Buffer:
+    """Return the memory of a value of a kernel graph."""
+    return Buffer(value_name(graph, number), graph.shapes[number], "global", "storage")
+
+
 class KernelLowering:
     """All variants of a block: with full tiles, and with the short ones of the last steps."""
 
@@ -70,14 +83,11 @@ class KernelLowering:
         self.block = dict(graph.blocks)[place]
         self.grid = [(axis, tiling[axis].steps) for axis, _ in self.block.grid]
         self.loops = [(loop, tiling[loop].steps) for loop, _ in self.block.loops]
-        names, shapes = graph.names, graph.shapes
         operands = graph.equations[place].operands
-        of = {n: Buffer(names[n], shapes[n], "global", "storage") for n in operands}
+        of = {n: global_buffer(graph, n) for n in operands}
         self.operands = [of[n] for n in operands]
         self.inputs = tuple(of.values())
-        self.outputs = tuple(
-            Buffer(names[n], shapes[n], "global", "storage") for n in graph.results(place)
-        )
+        self.outputs = tuple(global_buffer(graph, n) for n in graph.results(place))
         self.shared: list[Buffer] = []
         self.taken = {each.name for each in (*self.inputs, *self.outputs)}
 

@@ -257,5 +257,5 @@ def _fraction(when: Expr, extents: Mapping[str, float]) -> float:
         case "==" if a.op == "var":
             return 1 / extents[a.args[0]]
         case "<" if a.op == "var" and b.op == "const":
-            return min(1.0, b.args[0] / extents[a.args[0]])
+            return min(1.0, float(b.args[0]) / extents[a.args[0]])
     return 0.5

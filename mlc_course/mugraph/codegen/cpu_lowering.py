@@ -72,8 +72,10 @@ class Cpu:
     most_rows: int = 14
     most_vectors: int = 4
 
-    def register_tile(self, rows: int, columns: int) -> tuple[int, int]:
+    def register_tile(self, rows: int, columns: int, *, streamed: bool = False) -> tuple[int, int]:
         """Return rows and columns of the register tile for a product of this size.
+
+        ``streamed``: the right operand comes from memory, strip by strip.
 
         Of the tiles whose sums, vectors of the right operand and element of the left one fit the
         registers it is the one with the least time per element, where rows and columns beyond the
@@ -84,8 +86,8 @@ class Cpu:
             r, v = tile
             padded = _rounded(rows, r) * _rounded(columns, v * self.lanes)
             idle = max(1.0, ENOUGH_SUMS / (r * v))
-            torn = 1 + TORN * bool(v * self.lanes * FLOAT_BYTES % LINE_PAIR)
-            return padded * idle * torn * (1 + LOAD_TIME * (r + v) / (r * v))
+            wide = WIDE if streamed and v * self.lanes * FLOAT_BYTES > LINE_PAIR else 1
+            return padded * idle * wide * (1 + LOAD_TIME * (r + v) / (r * v))
 
         tiles = [
             (r, v)
@@ -99,8 +101,8 @@ class Cpu:
 
 ENOUGH_SUMS = 12  # multiply-adds under way that fill the units
 LOAD_TIME = 0.05  # the time of a load, as a part of a multiply-add's: most are hidden behind it
-LINE_PAIR = 2 * LINE  # bytes: caches fetch lines in pairs, and
-TORN = 0.03  # a strip that is no multiple of a pair leaves a part of what was fetched for later
+LINE_PAIR = 2 * LINE  # bytes: what caches fetch at a time
+WIDE = 1.05  # the time of a strip of a streamed operand that is wider, beside that of one pair
 
 
 def _rounded(extent: int, part: int) -> int:
@@ -370,18 +372,20 @@ class CpuBlock(BlockLowering):
         for place, name in zip(outer, names, strict=True):
             at[place] = var(name)
         made: list[Statement] = []
-        high, wide = self.cpu.register_tile(rows, columns)
+        streamed = any(b.kind == LOAD and b not in self.buffers for b in node.args[1::2])
+        high, wide = self.cpu.register_tile(rows, columns, streamed=streamed)
         for origin, count, width, lanes in self._strips(columns, wide):
             strip = self._loop_name("s")
             column = (var(strip) * width if count > 1 else ZERO) + origin
             body: list[Statement] = []
-            for top, tiles, height in self._heights(rows, high):
+            lines = -(-width * FLOAT_BYTES // LINE) if count > 1 else 0
+            for top, tiles, height, share in self._heights(rows, high, lines):
                 tile = self._loop_name("t")
                 row = (var(tile) * height if tiles > 1 else ZERO) + top
-                fetched = top == 0 and count > 1
+                line = ((var(tile) if tiles > 1 else ZERO) + top // high) * share
                 inside = self._register_tile(
                     node, (*at, row, column), (height, width, lanes), start, target, begins, where,
-                    finish, fetched=fetched,
+                    finish, lines=[line + n for n in range(share)],
                 )  # fmt: skip
                 body += [Loop(tile, tiles, inside, "any")] if tiles > 1 else inside
                 self.enclosing.discard(tile)
@@ -400,14 +404,19 @@ class CpuBlock(BlockLowering):
             found.append((columns - rest, 1, rest, self._lanes(rest)))
         return found
 
-    def _heights(self, rows: int, height: int) -> list[tuple[int, int, int]]:
-        """(first row, number, height) of register tiles: the first one is apart, for it fetches."""
+    def _heights(self, rows: int, height: int, lines: int) -> list[tuple[int, int, int, int]]:
+        """(first row, number, height, lines to fetch) of register tiles.
+
+        They share the lines of a strip, so that requests to memory come evenly.
+        """
         count, rest = divmod(rows, height)
-        found = [(0, 1, height)]
-        if count > 1:
-            found.append((height, count - 1, height))
+        share = -(-lines // count)
+        fetching = -(-lines // share) if share else 0
+        found = [(0, fetching, height, share)] if fetching else []
+        if count > fetching:
+            found.append((fetching * height, count - fetching, height, 0))
         if rest:
-            found.append((count * height, 1, rest))
+            found.append((count * height, 1, rest, 0))
         return found
 
     def _register_tile(
@@ -421,7 +430,7 @@ class CpuBlock(BlockLowering):
         where: Indexed,
         finish: Finish | None,
         *,
-        fetched: bool,
+        lines: Sequence[Expr],
     ) -> Body:
         height, width, lanes = extents
         r, c, inner = [n for n in ("r", "c", "l", "u", "v", "w") if n not in self.enclosing][:3]
@@ -447,18 +456,20 @@ class CpuBlock(BlockLowering):
                     Apply("mul", (left, right)),
                     (Axis(inner, a.shape[-1]), *axes),
                     "add",
-                    self._fetch(b, (*lead, var(inner), column), width) if fetched else (),
+                    self._fetch(b, (*lead, var(inner), column), width, lines),
                 )
             )
         done: Value = Read(sums, cell)
         value = finish(at, done) if finish else done
         return (Allocate(sums), *begun, *steps, Compute(target, tuple(where(at)), value, axes))
 
-    def _fetch(self, b: Node, at: Sequence[Expr], width: int) -> tuple[Read, ...]:
-        """Every line of the strips ahead of an operand that is read where it lies."""
+    def _fetch(
+        self, b: Node, at: Sequence[Expr], width: int, lines: Sequence[Expr]
+    ) -> tuple[Read, ...]:
+        """Some lines of the strip ahead, of an operand that is read where it lies."""
         if b.kind != LOAD or b in self.buffers or not self.cpu.ahead:
             return ()
         *before, column = at
-        line = LINE // FLOAT_BYTES
-        place = [(*before, column + (self.cpu.ahead * width + n)) for n in range(0, width, line)]
+        step = LINE // FLOAT_BYTES
+        place = [(*before, column + each * step + self.cpu.ahead * width) for each in lines]
         return tuple(Read(self.whole.operands[b.what], self._place(b, each)) for each in place)

@@ -170,14 +170,10 @@ class Labels:
         every = [(n, d) for n in loads for d in range(len(n.shape)) if self.root(n, d) == root]
         return root if set(every) == set(cut) else None
 
-    def _only(
-        self, axis: str, cut: Sequence[tuple[Node, int]], cuts: Sequence[AxisMap]
-    ) -> bool:
+    def _only(self, axis: str, cut: Sequence[tuple[Node, int]], cuts: Sequence[AxisMap]) -> bool:
         """Tell whether none of the other ``cuts`` is one of these dimensions."""
         of = dict(zip(self.tiles.nodes, cuts, strict=False))
-        return not any(
-            other != axis and on == dim for node, dim in cut for other, on in of[node]
-        )
+        return not any(other != axis and on == dim for node, dim in cut for other, on in of[node])
 
     def is_free_grid_axis(self, axis: str) -> bool:
         """Tell whether blocks along an axis may have tiles of any extent."""
@@ -200,7 +196,9 @@ class Labels:
         """Tell whether a loop may have tiles of any extent, and whether the structure shows it."""
         cut = self._cut(loop, [load.fmap for load in self.block.loads])
         root = self._label_of(cut)
-        others = [load.fmap for load in self.block.loads]  # a part of a grid axis may be looped over
+        others = [
+            load.fmap for load in self.block.loads
+        ]  # a part of a grid axis may be looped over
         if root is None or not self._only(loop, cut, others):
             return False, False
         return _LoopView(self, loop, root).verdict()

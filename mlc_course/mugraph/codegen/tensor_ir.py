@@ -31,8 +31,7 @@ from mlc_course.mugraph.codegen.kernel_program import (
     Statement,
     Value,
 )
-from mlc_course.tensor_program.tir import ALIGNMENT, PrimFunc, tirx
-from mlc_course.tensor_program.tir.tvm import STACK_BYTES
+from mlc_course.tensor_program.tir import ALIGNMENT, STACK_BYTES, PrimFunc, tirx
 
 FLOAT_BYTES = 4
 # LLVM finds out more about addresses that are computed in 64 bits.

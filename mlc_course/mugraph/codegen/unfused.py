@@ -1,9 +1,10 @@
-"""Operators of a kernel graph as block graphs of their own, so that all kernels are made one way."""
+"""Operators of a kernel graph as block graphs of their own: all kernels are made one way."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from mlc_course.mugraph.codegen.block_lowering import value_name
 from mlc_course.mugraph.codegen.dimension_labels import Labels
 from mlc_course.mugraph.ir import (
     GRID_AXES,
@@ -36,16 +37,14 @@ def _with_block(graph: KernelGraph, place: int, block: BlockGraph) -> KernelGrap
     old = graph.equations[place]
     operands = tuple(dict.fromkeys(old.operands))
     made = Equation(block, operands, (), old.names)
-    return replace(
-        graph, equations=(*graph.equations[:place], made, *graph.equations[place + 1 :])
-    )
+    return replace(graph, equations=(*graph.equations[:place], made, *graph.equations[place + 1 :]))
 
 
 def _plain(graph: KernelGraph, equation: Equation) -> BlockGraph:
     """One block on whole tensors."""
     operands = tuple(dict.fromkeys(equation.operands))
     numbers = tuple(operands.index(n) for n in equation.operands)
-    names = tuple(f"{graph.names[n] or 'value'}_tile" for n in operands)
+    names = tuple(f"{value_name(graph, n)}_tile" for n in operands)
     inside = replace(equation, operands=numbers, names=("result",))
     if isinstance(equation.op, ThreadGraph):
         inside = replace(inside, op=replace(equation.op, operands=names))
@@ -75,9 +74,7 @@ def _with_grid(graph: KernelGraph, place: int) -> BlockGraph:
     for axis, dim in axes.items():
         for imap, found in zip(imaps, labels.loads_with(0, dim), strict=True):
             imap += ((axis, d) for _, d in found)
-    loads = (
-        replace(load, imap=tuple(imap)) for load, imap in zip(block.loads, imaps, strict=True)
-    )
+    loads = (replace(load, imap=tuple(imap)) for load, imap in zip(block.loads, imaps, strict=True))
     (store,) = block.stores
     return replace(
         block,

@@ -16,6 +16,7 @@ from mlc_course.tensor_program.tir.addresses import (
 )
 from mlc_course.tensor_program.tir.compilation import (
     assembly_text,
+    compile_kernel,
     compile_program,
     compiled_module,
     export_library,
@@ -66,6 +67,7 @@ from mlc_course.tensor_program.tir.traversal import (
 from mlc_course.tensor_program.tir.tvm import (
     ALIGNMENT,
     ITERATOR_PREFIX,
+    STACK_BYTES,
     Array,
     BufferType,
     Call,
@@ -128,6 +130,7 @@ __all__ = [
     "name_of",
     "IRModule",
     "ITERATOR_PREFIX",
+    "STACK_BYTES",
     "KINDS",
     "LIMITS",
     "LoopRV",
@@ -164,6 +167,7 @@ __all__ = [
     "buffer_bytes",
     "buffers",
     "compile_graph",
+    "compile_kernel",
     "compile_program",
     "compiled_module",
     "constant",

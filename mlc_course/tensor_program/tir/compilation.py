@@ -33,6 +33,21 @@ def compile_program(
     return entry
 
 
+def compile_kernel(function: PrimFunc, *, threads: int = 1) -> Callable[..., None]:
+    """Machine code for a function of loops and flat buffers, which needs no lowering.
+
+    Raises ``UsageError`` where TVM fails on it.
+    """
+    target = cpu_target(threads)
+    try:
+        entry: Callable[..., None] = _with_slp_or_without(IRModule({"main": function}), target)[
+            "main"
+        ]
+    except Exception as error:  # only TVM runs here
+        raise not_compiled(error) from None
+    return entry
+
+
 def assembly_text(program: TensorProgram, target: Target) -> str:
     """The machine code that LLVM emits for a TensorIR program, as text."""
     return str(_compiled(program, target).mod.inspect_source("asm"))
@@ -65,11 +80,16 @@ def _compiled(program: TensorProgram, target: Target) -> Any:
         }
     )
     try:
-        try:
-            return compile_module(module, target, compact=False)
-        except RuntimeError as error:
-            if INVALID not in str(error):
-                raise
-            return compile_module(module, without_slp(target), compact=False)
+        return _with_slp_or_without(module, target)
     except Exception as error:  # only TVM runs here
         raise not_compiled(error) from None
+
+
+def _with_slp_or_without(module: IRModule, target: Target) -> Any:
+    """Compile, once more without the pass if LLVM made invalid code of straight-line code."""
+    try:
+        return compile_module(module, target, compact=False)
+    except RuntimeError as error:
+        if INVALID not in str(error):
+            raise
+        return compile_module(module, without_slp(target), compact=False)

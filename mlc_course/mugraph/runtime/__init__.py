@@ -1,0 +1,24 @@
+"""How does a graph become a function of arrays? It is lowered, compiled, and called.
+
+Read ``compiled`` first: ``compile_graph`` gives a callable, for a target of ``TARGETS``. ``arrays``
+says what may be given to it, ``checking`` compares what it returns with the interpreter, and
+``tuning`` times the first few of the tilings that the cost model ranks.
+"""
+
+from mlc_course.mugraph.runtime.arrays import CopiedInput, random_inputs
+from mlc_course.mugraph.runtime.checking import Check, check
+from mlc_course.mugraph.runtime.compiled import TARGETS, Bound, Compiled, compile_graph
+from mlc_course.mugraph.runtime.tuning import Timed, tuned
+
+__all__ = [
+    "Bound",
+    "Check",
+    "Compiled",
+    "CopiedInput",
+    "TARGETS",
+    "Timed",
+    "check",
+    "compile_graph",
+    "random_inputs",
+    "tuned",
+]

@@ -1,0 +1,174 @@
+"""Compiled graphs: a graph is lowered once, compiled by a target, and called with arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mlc_course.errors import UsageError, check_known
+from mlc_course.machine import describe, usable_cores
+from mlc_course.mugraph.codegen import (
+    Kernel,
+    KernelProgram,
+    choices,
+    cpu_of,
+    prim_func,
+    rates_of,
+)
+from mlc_course.mugraph.ir import Array, KernelGraph
+from mlc_course.mugraph.runtime.arrays import by_name, checked_output, empty, entered
+from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
+from mlc_course.tensor_program.memory import roofs
+from mlc_course.tensor_program.tir import compile_kernel, shared_tensor, use_threads
+
+TARGETS = ("cpu",)
+STORAGE = ("float32", "float16")
+
+
+@dataclass
+class Compiled:
+    """A compiled graph: call it with arrays by the names of the graph's inputs.
+
+    ``program`` is what its kernels do, as text: ``print(compiled.program)``. With ``checked`` the
+    first call is compared with the interpreter.
+    """
+
+    graph: KernelGraph
+    program: KernelProgram
+    target: str
+    threads: int
+    storage: str
+    entries: tuple[Callable[..., None], ...] = field(repr=False)
+    checked: bool = False
+    first_check: Check | None = None
+
+    def __call__(self, *arrays: Any, **named: Any) -> list[Array]:
+        """Return the graph's outputs, new arrays in each call.
+
+        Inputs are given in order or by name. Raises ``GraphError`` for wrong ones, and
+        ``WrongResult`` where a first call that is checked differs from the interpreter.
+        """
+        names = [each.name for each in self.program.inputs]
+        if arrays and not named and len(arrays) == len(names):
+            named = dict(zip(names, arrays, strict=True))
+        bound = self.bind(named)
+        outputs = bound()
+        if self.checked and self.first_check is None:
+            found = check(self.graph, bound.inputs, outputs, self.storage)
+            raise_unless(found, self.graph.name)
+            self.first_check = found
+        return outputs
+
+    def bind(self, inputs: Mapping[str, Any], out: Sequence[Array] | None = None) -> Bound:
+        """Return a call on given arrays, which writes into the same outputs every time.
+
+        ``out`` are arrays to write into; new ones if not given. Raises as a call does, and
+        ``UsageError`` for an output that cannot be written into, or that overlaps another array.
+        """
+        by_name([each.name for each in self.program.inputs], inputs, self.graph.name)
+        memory = {
+            each.name: entered(inputs[each.name], each, self.storage)
+            for each in self.program.inputs
+        }
+        if out is not None and len(out) != len(self.program.outputs):
+            raise UsageError(
+                f"{self.graph.name}: outputs", expected=len(self.program.outputs), got=len(out)
+            )
+        read = dict(memory)
+        for number, each in enumerate(self.program.outputs):
+            if each.name in memory:
+                continue  # an input that is returned, or an output that is returned twice
+            made = (
+                empty(each.shape, self.storage)
+                if out is None
+                else checked_output(out[number], each, self.storage)
+            )
+            _check_apart(each.name, made, memory)
+            memory[each.name] = made
+        for each in self.program.temporaries:
+            memory[each.name] = empty(each.shape, self.storage)
+        use_threads(self.threads)
+        views = {name: shared_tensor(array) for name, array in memory.items()}
+        calls = [
+            (entry, [views[b.name] for b in (*kernel.inputs, *kernel.outputs)])
+            for kernel, entry in zip(self.program.kernels, self.entries, strict=True)
+        ]
+        outputs = [
+            memory[each.name].copy() if each.name in read else memory[each.name]
+            for each in self.program.outputs
+        ]
+        return Bound(calls, outputs, read)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A call on given arrays; ``outputs`` are overwritten by every call."""
+
+    calls: Sequence[tuple[Callable[..., None], list[Any]]] = field(repr=False)
+    outputs: list[Array]
+    inputs: Mapping[str, Array]
+
+    def __call__(self) -> list[Array]:
+        for entry, arguments in self.calls:
+            entry(*arguments)
+        return self.outputs
+
+
+def _check_apart(name: str, output: Array, others: Mapping[str, Array]) -> None:
+    """Kernels are compiled for memory that nothing else names."""
+    for other, array in others.items():
+        if np.may_share_memory(output, array):
+            raise UsageError(
+                f"output {name} overlaps {other}",
+                expected="memory of its own",
+                hint="give another array, or none",
+            )
+
+
+def compile_graph(
+    graph: KernelGraph,
+    target: str = "cpu",
+    *,
+    threads: int | None = None,
+    storage: str = "float32",
+    checked: bool = False,
+    program: KernelProgram | None = None,
+) -> Compiled:
+    """Compile a graph for a target: a callable on arrays.
+
+    Every block graph becomes a kernel, with the tiling that the cost model puts first for this
+    machine; operators outside block graphs get kernels of their own. ``program`` is used instead,
+    if it is given. ``storage`` is the type of all tensors in memory; sums are kept in float32. With
+    ``checked`` the first call is compared with the interpreter.
+
+    Raises ``UsageError`` for an unknown target, storage or number of threads.
+    """
+    check_known("no target", target, TARGETS)
+    check_known("no storage", storage, STORAGE)
+    threads = usable_cores() if threads is None else threads
+    if not 1 <= threads <= usable_cores():
+        raise UsageError("threads", expected=f"1 to {usable_cores()}", got=threads)
+    if program is None:
+        (program,) = programs(graph, threads)
+    entries = tuple(_entry(kernel, str(kernel), storage, threads) for kernel in program.kernels)
+    return Compiled(graph, program, target, threads, storage, entries, checked)
+
+
+def programs(graph: KernelGraph, threads: int, most: int = 1) -> list[KernelProgram]:
+    """Return the programs of a graph with the tilings that the cost model puts first."""
+    machine = describe()
+    return choices(graph, cpu_of(machine), rates_of(machine, roofs(threads)), most)
+
+
+_entries: dict[tuple[str, str, int], Callable[..., None]] = {}
+
+
+def _entry(kernel: Kernel, text: str, storage: str, threads: int) -> Callable[..., None]:
+    """The machine code of a kernel, made once for each text."""
+    key = (text, storage, threads)
+    if key not in _entries:
+        _entries[key] = compile_kernel(prim_func(kernel, storage), threads=threads)
+    return _entries[key]
