@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 FIRST_COMMANDS = (
     ("mlc-course lab", "read the lessons in JupyterLab"),
     ("mlc-course ladder matmul_exp_matmul --quick", "transform a program until it beats NumPy"),
-    ("mlc-course superoptimize rms_norm_matmul", "let the machine find a fused GPU kernel"),
+    (
+        "mlc-course superoptimize gqa --target cpu --run",
+        "let the machine find a fused kernel, and time it beside NumPy",
+    ),
 )
 USAGE_STATUS = 2  # what argparse itself ends with
 
@@ -129,7 +132,16 @@ def add_superoptimize(subparsers: Subparsers) -> None:
         "search for fused mu-graphs equal to a program and cheaper; 1 when none is found",
     )
     parser.add_argument("program", metavar="PROGRAM", help="a file, or a program of the course")
-    parser.add_argument("--target", default="a100", help="a100 or h100 (default a100)")
+    parser.add_argument(
+        "--target", default="a100", help="a100, h100, or cpu: this machine (default a100)"
+    )
+    parser.add_argument(
+        "--run",
+        dest="measured",
+        action="store_true",
+        help="compile the best graphs, check them, and time them beside NumPy (--target cpu)",
+    )
+    _add_threads(parser)
     _add_operators(parser)
     parser.add_argument("--max-ops", type=_count, metavar="N", help="operators of a graph, at most")
     parser.add_argument("--time-limit", type=_seconds, metavar="S", help="seconds")
@@ -143,6 +155,49 @@ def add_superoptimize(subparsers: Subparsers) -> None:
     _add_file(parser, "--json", "write what was found here")
     parser.add_argument("--fresh", action="store_true", help="do not use earlier results")
     parser.add_argument("--verbose", action="store_true", help="tell what is tried and pruned")
+
+
+def add_compile(subparsers: Subparsers) -> None:
+    """``mlc-course compile``: what do the kernels of a graph do?"""
+    parser = _subcommand(subparsers, "compile", "lower a mu-graph to kernels, and print them")
+    _add_compiled(parser)
+    parser.add_argument(
+        "--storage", default="float32", help="type of tensors: float32 or float16 (float32)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write .txt (the kernel program), .ll (LLVM) or .s (assembly)",
+    )
+
+
+def add_run(subparsers: Subparsers) -> None:
+    """``mlc-course run``: call a compiled graph on random inputs."""
+    parser = _subcommand(subparsers, "run", "compile a mu-graph, and run it on random inputs")
+    _add_compiled(parser)
+    parser.add_argument("--seed", type=int, default=0, help="of the inputs (default 0)")
+    parser.add_argument(
+        "--check",
+        dest="with_check",
+        action="store_true",
+        help="compare with the interpreter in float64; 1 where they differ",
+    )
+    parser.add_argument(
+        "--time", dest="with_time", action="store_true", help="time it beside NumPy"
+    )
+    _add_file(parser, "--json", "write what was found here")
+
+
+def _add_compiled(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="GRAPH", help="a file, or a graph of the course")
+    parser.add_argument("--target", default="cpu", help="cpu (default)")
+    _add_operators(parser)
+    _add_threads(parser)
+
+
+def _add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=_count, metavar="N", help="threads (default: all cores)")
 
 
 def add_grade(subparsers: Subparsers) -> None:
@@ -232,6 +287,8 @@ COMMANDS: tuple[AddCommand, ...] = (
     add_tune,
     add_verify,
     add_superoptimize,
+    add_compile,
+    add_run,
     add_grade,
 )
 

@@ -16,13 +16,16 @@ import psutil
 from tqdm import tqdm
 
 from mlc_course.commands.output import check_file, check_folder, write_text
+from mlc_course.commands.run import plain, table
 from mlc_course.commands.verify import graph as read
 from mlc_course.commands.verify import operators_in
-from mlc_course.errors import CourseError
-from mlc_course.machine import usable_cores
-from mlc_course.mugraph.cost import Target, cost, counts, why
+from mlc_course.errors import CourseError, UsageError, check_known
+from mlc_course.machine import describe, usable_cores
+from mlc_course.mugraph.codegen import cpu_target
+from mlc_course.mugraph.cost import TARGETS, Target, cost, counts, why
 from mlc_course.mugraph.cost import target as target_named
 from mlc_course.mugraph.ir import KernelGraph
+from mlc_course.mugraph.runtime import Racer, race
 from mlc_course.mugraph.search import (
     OUT_OF_TIME,
     Ended,
@@ -38,10 +41,12 @@ from mlc_course.mugraph.search import (
 )
 from mlc_course.mugraph.verify import plain_verdict
 from mlc_course.parallel import INTERRUPTED, end_workers, executor_for, leave
+from mlc_course.tensor_program.memory import roofs
 from mlc_course.units import plural, size_text
 
 FOUND, NOTHING, USAGE_STATUS = 0, 1, 2
 STOPPED = "stopped"
+CPU, UNFUSED = "cpu", "unfused"
 ROWS = 12  # of the table
 FEW = 4  # lines of a list
 
@@ -141,6 +146,8 @@ def run(
     *,
     operators: Path | None = None,
     target: str = "a100",
+    measured: bool = False,
+    threads: int | None = None,
     max_ops: int | None = None,
     time_limit: float | None = None,
     memory: int | None = None,
@@ -160,7 +167,14 @@ def run(
     does not look for earlier ones. ``verbose`` tells what is tried and pruned.
     """
     own = operators_in(operators)
-    machine, known = target_named(target), read(program, own)
+    known = read(program, own)
+    machine = _machine(target, threads)
+    if measured and target != CPU:
+        raise UsageError(
+            "--run: graphs are run on this machine only",
+            expected=f"--target {CPU}",
+            got=f"--target {target}",
+        )
     start = executor_for(executor, jobs)
     check_folder(out)
     check_file(json_path)
@@ -189,10 +203,14 @@ def run(
         end_workers()  # they have only just begun to start
         raise
     print(_answer(tally))
+    racers: list[Racer] = []
+    if measured and tally.found and not stopped:
+        racers = _measured(tally, threads)
     if out:
         write(tally, out)
     if json_path:
-        write_text(json_path, json.dumps(tally.plain(), indent=2))
+        timed = {"measured": [plain(each) for each in racers]} if measured else {}
+        write_text(json_path, json.dumps(tally.plain() | timed, indent=2))
     status = FOUND if tally.found else NOTHING
     if stopped:
         print(stopped if fresh else f"{stopped}; the same command goes on from here")
@@ -224,6 +242,35 @@ def _follow(events: Iterator[Event], tally: Tally, verbose: bool) -> str:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one loses nothing
             return STOPPED
     return ""
+
+
+def _machine(target: str, threads: int | None) -> Target:
+    """Return a target by name; ``cpu`` is this machine, whose roofs are measured once."""
+    if target != CPU:
+        check_known("no target", target, (*TARGETS, CPU))
+        return target_named(target)
+    threads = usable_cores() if threads is None else threads
+    return cpu_target(describe(), roofs(threads))
+
+
+def _measured(tally: Tally, threads: int | None) -> list[Racer]:
+    """Compile the best graphs and time them beside NumPy; Ctrl-C ends it without times."""
+    graphs = {f"{n}": each.graph for n, each in enumerate(tally.ranked[:ROWS], 1)}
+    graphs[UNFUSED] = tally.program
+    threads = usable_cores() if threads is None else threads
+    with tqdm(unit="step", disable=None, leave=False) as bar:
+
+        def step(said: str) -> None:
+            bar.set_description(said)
+            bar.update(1)
+
+        try:
+            racers = race(tally.program, graphs, threads=threads, always=(UNFUSED,), on_step=step)
+        except KeyboardInterrupt:
+            print("    not measured: stopped")
+            return []
+    print("\n".join(["", *table(racers, threads)]))
+    return racers
 
 
 def _answer(tally: Tally) -> str:

@@ -16,6 +16,7 @@ from mlc_course.mugraph.codegen.cpu_tilings import (
 )
 from mlc_course.mugraph.codegen.dimension_labels import FreeAxes, free_axes
 from mlc_course.mugraph.codegen.kernel_program import Buffer, Kernel, KernelProgram
+from mlc_course.mugraph.codegen.machine_target import cpu_target
 from mlc_course.mugraph.codegen.tensor_ir import prim_func
 from mlc_course.mugraph.codegen.tilings import Cut, Tiling, cut_extent, published_tiling, retiled
 from mlc_course.mugraph.codegen.unfused import in_blocks
@@ -34,6 +35,7 @@ __all__ = [
     "candidates",
     "choices",
     "cpu_of",
+    "cpu_target",
     "cut_extent",
     "estimate",
     "free_axes",

@@ -58,8 +58,8 @@ def candidates(graph: KernelGraph, place: int, threads: int) -> list[Tiling]:
         choices.append([(axis, n) for n in _some(total, [total, *shares, *TILES])])
     for loop in [name for name, _ in block.loops if name in loops]:
         total = cut_extent(graph, place, loop) or 1
-        few = [total] if total <= MOST_STREAMS else []
-        choices.append([(loop, n) for n in _some(total, [*STEPS, *few])])
+        whole = [total] if total <= MOST_STREAMS else []
+        choices.append([(loop, n) for n in _some(total, [*STEPS, *whole])])
     every = [dict(each) for each in itertools.product(*choices)]
     few = [each for each in every if _blocks(graph, place, each) <= MOST_BLOCKS * threads]
     few = few or every

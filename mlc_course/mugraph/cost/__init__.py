@@ -24,7 +24,7 @@ from mlc_course.mugraph.cost.graph_cost import (
 )
 from mlc_course.mugraph.cost.memory_traffic import kilobytes, table, total, traffic
 from mlc_course.mugraph.cost.operation_counts import Operations, operations
-from mlc_course.mugraph.cost.targets import A100, H100, Target, target
+from mlc_course.mugraph.cost.targets import A100, H100, TARGETS, Target, target
 
 __all__ = [
     "A100",
@@ -32,6 +32,7 @@ __all__ = [
     "Counts",
     "H100",
     "Operations",
+    "TARGETS",
     "Target",
     "Tile",
     "block_counts",

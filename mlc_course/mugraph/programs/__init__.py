@@ -1,6 +1,7 @@
 """Which programs are known? The benchmark's workloads, and fused graphs written by hand.
 
-The graphs are text files in ``graphs/``; ``catalogue`` reads them by name.
+The graphs are text files in ``graphs/``; ``catalogue`` reads them by name. ``in_numpy`` has the
+programs as an engineer writes them in NumPy, to be timed beside compiled graphs.
 """
 
 from mlc_course.mugraph.programs.catalogue import (
@@ -10,11 +11,13 @@ from mlc_course.mugraph.programs.catalogue import (
     published,
     workload,
 )
+from mlc_course.mugraph.programs.numpy_programs import in_numpy
 
 __all__ = [
     "MODELS",
     "NAMES",
     "PROGRAM_OF",
+    "in_numpy",
     "published",
     "workload",
 ]

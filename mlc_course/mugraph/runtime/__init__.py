@@ -6,6 +6,7 @@ says what may be given to it, ``checking`` compares what it returns with the int
 """
 
 from mlc_course.mugraph.runtime.arrays import CopiedInput, random_inputs
+from mlc_course.mugraph.runtime.beside_numpy import NUMPY, Racer, race
 from mlc_course.mugraph.runtime.checking import Check, check
 from mlc_course.mugraph.runtime.compiled import TARGETS, Bound, Compiled, compile_graph
 from mlc_course.mugraph.runtime.tuning import Timed, tuned
@@ -15,10 +16,13 @@ __all__ = [
     "Check",
     "Compiled",
     "CopiedInput",
+    "NUMPY",
+    "Racer",
     "TARGETS",
     "Timed",
     "check",
     "compile_graph",
+    "race",
     "random_inputs",
     "tuned",
 ]

@@ -20,6 +20,7 @@ from mlc_course.tensor_program.tir.compilation import (
     compile_program,
     compiled_module,
     export_library,
+    kernel_text,
 )
 from mlc_course.tensor_program.tir.flattening import check_flattening
 from mlc_course.tensor_program.tir.formulas import Fact, Formula, IntegerFormulas
@@ -181,6 +182,7 @@ __all__ = [
     "is_const",
     "is_known_cpu",
     "is_op",
+    "kernel_text",
     "kind_of",
     "load_cpu_intrinsics",
     "library_call",

@@ -48,6 +48,12 @@ def compile_kernel(function: PrimFunc, *, threads: int = 1) -> Callable[..., Non
     return entry
 
 
+def kernel_text(function: PrimFunc, kind: str, threads: int = 1) -> str:
+    """The code of such a function as text: ``ll`` in LLVM's language, ``asm`` as assembly."""
+    made = compile_module(IRModule({"main": function}), cpu_target(threads), compact=False)
+    return str(made.mod.inspect_source(kind))
+
+
 def assembly_text(program: TensorProgram, target: Target) -> str:
     """The machine code that LLVM emits for a TensorIR program, as text."""
     return str(_compiled(program, target).mod.inspect_source("asm"))

@@ -1,0 +1,129 @@
+"""``mlc-course run``: a compiled graph on random inputs, checked and timed beside NumPy."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from mlc_course.commands.output import check_file, write_text
+from mlc_course.commands.verify import graph as read
+from mlc_course.commands.verify import operators_in
+from mlc_course.errors import UsageError
+from mlc_course.machine import describe, usable_cores
+from mlc_course.mugraph.ir import KernelGraph
+from mlc_course.mugraph.programs import PROGRAM_OF, workload
+from mlc_course.mugraph.runtime import Racer, check, compile_graph, race, random_inputs
+from mlc_course.units import plural
+
+RIGHT, WRONG = 0, 1
+
+
+def run(
+    source: str,
+    *,
+    target: str,
+    operators: Path | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    with_check: bool = False,
+    with_time: bool = False,
+    json_path: Path | None = None,
+) -> int:
+    """Run a graph once on random inputs; 1 when a check finds a difference."""
+    check_file(json_path)
+    known = read(source, operators_in(operators))
+    threads = usable_cores() if threads is None else threads
+    compiled = compile_graph(known, target, threads=threads)
+    inputs = random_inputs(known, seed)
+    outputs = compiled(**inputs)
+    kernels = plural(len(compiled.program.kernels), "kernel")
+    print(f"{known.name}: {kernels} on {describe()}, {plural(threads, 'thread')}")
+    record: dict[str, Any] = {
+        "graph": known.name,
+        "target": target,
+        "machine": asdict(describe()),
+        "threads": threads,
+        "kernels": len(compiled.program.kernels),
+    }
+    status = RIGHT
+    for value, array in zip(compiled.program.outputs, outputs, strict=True):
+        print(f"    {value.name}{list(value.shape)}: {array.ravel()[:4]} ...")
+    if with_check:
+        found = check(known, inputs, outputs)
+        print(f"    {found}")
+        record["errors"] = list(found.errors)
+        status = RIGHT if found.passed else WRONG
+    if with_time and status == RIGHT:
+        record["times"] = _timed(known, target, threads)
+    if json_path:
+        write_text(json_path, json.dumps(record, indent=2))
+    return status
+
+
+def _timed(known: KernelGraph, target: str, threads: int) -> list[dict[str, Any]]:
+    program = program_of(known)
+    with tqdm(total=4, disable=None, leave=False) as bar:
+
+        def step(said: str) -> None:
+            bar.set_description(said)
+            bar.update(1)
+
+        racers = race(program, {known.name: known}, threads=threads, on_step=step)
+    for line in table(racers, threads):
+        print(line)
+    return [plain(each) for each in racers]
+
+
+def program_of(graph: KernelGraph) -> KernelGraph:
+    """Return the program that a published graph computes, to be run in NumPy; else the graph.
+
+    Raises ``UsageError`` where the inputs are others.
+    """
+    if graph.name not in PROGRAM_OF:
+        return graph
+    program = workload(PROGRAM_OF[graph.name])
+    if program.input_shapes != graph.input_shapes:
+        program = program.resized({n: s for n, s in graph.sizes if n in program.size_of})
+    if program.input_shapes != graph.input_shapes:
+        raise UsageError(f"{graph.name}: inputs", expected=program.input_shapes)
+    return program
+
+
+def table(racers: list[Racer], threads: int) -> list[str]:
+    """Return the measured times of graphs, one a line, beside NumPy's."""
+    first = racers[0].comparison
+    width = max(5, *(len(each.name) for each in racers))
+    lines = [
+        f"    measured on {plural(threads, 'thread')}, in turns with NumPy",
+        f"    {'':<{width}} {'ms':>9} {'of NumPy':>9}  {'interval':>14}  limited by",
+        f"    {'NumPy':<{width}} {1e3 * first.baseline.median_s:>9.3f}",
+    ]
+    for each in racers:
+        low, high = each.comparison.interval
+        lines.append(
+            f"    {each.name:<{width}} {1e3 * each.comparison.timing.median_s:>9.3f} "
+            f"{each.comparison.ratio:>8.2f}x  [{low:.2f}, {high:.2f}]".ljust(width + 45)
+            + f"{each.limited_by}{each.comparison.mark}"
+        )
+    return lines
+
+
+def plain(racer: Racer) -> dict[str, Any]:
+    """Return a measured graph as plain data, for ``--json``."""
+    return {
+        "name": racer.name,
+        "text": str(racer.compiled.graph),
+        "kernels": str(racer.compiled.program),
+        "estimated_s": racer.estimated_s,
+        "limited_by": racer.limited_by,
+        "errors": list(racer.passed.errors),
+        "median_s": racer.comparison.timing.median_s,
+        "numpy_median_s": racer.comparison.baseline.median_s,
+        "ratio": racer.comparison.ratio,
+        "interval": list(racer.comparison.interval),
+        "warning": racer.comparison.warning,
+    }

@@ -1,0 +1,111 @@
+"""Graphs of one program beside NumPy: compiled, checked, and timed in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from mlc_course.machine import describe, usable_cores
+from mlc_course.measure import Comparison, compare, limited_threads
+from mlc_course.mugraph.codegen import Estimate, KernelProgram, choices, cpu_of, estimate, rates_of
+from mlc_course.mugraph.ir import KernelGraph
+from mlc_course.mugraph.programs import in_numpy
+from mlc_course.mugraph.runtime.arrays import random_inputs
+from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
+from mlc_course.mugraph.runtime.compiled import Compiled, compile_graph
+from mlc_course.tensor_program.memory import roofs
+
+NUMPY = "NumPy"
+
+
+@dataclass(frozen=True)
+class Racer:
+    """A compiled graph, its estimated seconds, its check, and its time beside NumPy's."""
+
+    name: str
+    compiled: Compiled
+    estimated_s: float
+    limited_by: str
+    passed: Check
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    graph: KernelGraph
+    program: KernelProgram
+    seconds: float
+    limited_by: str
+
+
+def race(
+    program: KernelGraph,
+    graphs: Mapping[str, KernelGraph],
+    *,
+    threads: int | None = None,
+    most_graphs: int = 3,
+    most_tilings: int = 3,
+    always: Collection[str] = (),
+    budget_s: float = 2.0,
+    on_step: Callable[[str], object] | None = None,
+) -> list[Racer]:
+    """Compile graphs of a program, check them, and time them beside NumPy, the fastest first.
+
+    Of each graph the tilings are ranked by the cost model; the graphs whose first is fastest by
+    estimate are timed, and those named ``always``, each with its first tilings. Every kernel is
+    checked against the interpreter before it is timed. Of one graph the fastest tiling is returned.
+
+    Raises ``WrongResult`` for a kernel that differs from the interpreter.
+    """
+    threads = usable_cores() if threads is None else threads
+    said = on_step or (lambda step: None)
+    entries = _entries(graphs, threads, most_tilings)
+    firsts = sorted({each.name: each for each in reversed(entries)}.values(), key=_seconds)
+    fastest = [each.name for each in firsts if each.name not in always]
+    chosen = {*fastest[:most_graphs], *always}
+    inputs = random_inputs(program)
+    made: dict[str, tuple[_Entry, Compiled, Check]] = {}
+    calls = {}
+    for number, each in enumerate(one for one in entries if one.name in chosen):
+        said(f"compile {each.name}")
+        compiled = compile_graph(each.graph, threads=threads, program=each.program)
+        bound = compiled.bind(inputs)
+        with limited_threads(threads):
+            passed = check(each.graph, inputs, bound())
+        raise_unless(passed, each.name)
+        made[str(number)] = each, compiled, passed
+        calls[str(number)] = bound
+    said("time")
+    compared = compare(
+        calls,
+        (NUMPY, in_numpy(program, inputs)),
+        threads=threads,
+        budget_s=budget_s,
+    )
+    racers = [
+        Racer(each.name, compiled, each.seconds, each.limited_by, passed, compared[number])
+        for number, (each, compiled, passed) in made.items()
+    ]
+    racers.sort(key=lambda racer: -racer.comparison.ratio)
+    return list({racer.name: racer for racer in reversed(racers)}.values())[::-1]
+
+
+def _entries(graphs: Mapping[str, KernelGraph], threads: int, most: int) -> list[_Entry]:
+    machine = describe()
+    cpu, rates = cpu_of(machine), rates_of(machine, roofs(threads))
+    found = []
+    for name, graph in graphs.items():
+        for program in choices(graph, cpu, rates, most):
+            parts = [estimate(kernel, rates) for kernel in program.kernels]
+            limit = _limit(parts)
+            found.append(_Entry(name, graph, program, sum(p.total for p in parts), limit))
+    return found
+
+
+def _limit(parts: Sequence[Estimate]) -> str:
+    return max(parts, key=lambda part: part.total).limited_by
+
+
+def _seconds(entry: _Entry) -> float:
+    return entry.seconds
