@@ -18,6 +18,7 @@ import hypothesis
 import platformdirs
 import pytest
 from cases import CASES, SEED, Cases, LongRun, Tried
+from golden import Golden, golden_check
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="only what draws its cases, again and again with fresh seeds, for this long",
     )
+    group.addoption("--update-golden", action="store_true", help="write golden files anew")
     group.addoption("--record", type=Path, metavar="FILE", help="write counts and date to FILE")
 
 
@@ -50,6 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.register_profile("repeatable", fresh, derandomize=True)
     drawn = option.minutes or option.seed is not None
     hypothesis.settings.load_profile("fresh" if drawn else "repeatable")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    return golden_check(request.config.option.update_golden)
 
 
 def own_caches(config: pytest.Config) -> None:

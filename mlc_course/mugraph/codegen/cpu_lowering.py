@@ -20,7 +20,7 @@ from mlc_course.mugraph.codegen.block_lowering import (
     Indexed,
     KernelLowering,
 )
-from mlc_course.mugraph.codegen.index_expressions import ZERO, Expr, ExprLike, var
+from mlc_course.mugraph.codegen.index_expressions import ONE, ZERO, Expr, ExprLike, var
 from mlc_course.mugraph.codegen.kernel_program import (
     LINE,
     Allocate,
@@ -274,15 +274,21 @@ class CpuBlock(BlockLowering):
         found: list[Statement] = []
         while chains > 1:
             half = -(-chains // 2)
-            axes = (Axis(chain, chains - half, 1, unrolled=True), Axis(lane, width, width))
-            there = Read(lanes, (*row, var(chain) + half, var(lane)))
-            found.append(Compute(lanes, (*row, var(chain), var(lane)), there, axes, combine))
+            one = chains - half == 1
+            each = ZERO if one else var(chain)
+            side = () if one else (Axis(chain, chains - half, 1, unrolled=True),)
+            axes = (*side, Axis(lane, width, width))
+            there = Read(lanes, (*row, each + half, var(lane)))
+            found.append(Compute(lanes, (*row, each, var(lane)), there, axes, combine))
             chains = half
         while width > 1:
             width //= 2
             there = Read(lanes, (*row, ZERO, var(lane) + width))
-            half_of = (Axis(lane, width, width),)
-            found.append(Compute(lanes, (*row, ZERO, var(lane)), there, half_of, combine))
+            half_of: tuple[Axis, ...] = (Axis(lane, width, width),)
+            if width == 1:
+                there, half_of = Read(lanes, (*row, ZERO, ONE)), ()
+            place = var(lane) if width > 1 else ZERO
+            found.append(Compute(lanes, (*row, ZERO, place), there, half_of, combine))
         return found
 
     def is_kept_apart(self, carry: Carry, state: Node, first: Node, later: Node) -> bool:

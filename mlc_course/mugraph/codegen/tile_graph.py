@@ -207,8 +207,7 @@ class TileGraph:
         self, kind: str, shape: Shape, args: tuple[Node, ...], what: Any = None, name: str = ""
     ) -> Node:
         stage = max((a.stage for a in args), key=ORDER.__getitem__, default=self._stage)
-        number = len(self.nodes)
-        named = name or f"{self._prefix or 'value'}_{number}"
+        named = name or self._prefix or "value"
         node = Node(self, kind, shape, args, what, named, stage, self._remark)
         self.nodes.append(node)
         if kind != STATE:

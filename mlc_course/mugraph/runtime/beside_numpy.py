@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from mlc_course.machine import describe, usable_cores
 from mlc_course.measure import Comparison, compare, limited_threads
-from mlc_course.mugraph.codegen import Estimate, KernelProgram, choices, cpu_of, estimate, rates_of
+from mlc_course.mugraph.codegen import Estimate, KernelProgram, choices, cpu_of, estimate
 from mlc_course.mugraph.ir import KernelGraph
 from mlc_course.mugraph.programs import in_numpy
 from mlc_course.mugraph.runtime.arrays import random_inputs
 from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
-from mlc_course.mugraph.runtime.compiled import Compiled, compile_graph
-from mlc_course.tensor_program.memory import roofs
+from mlc_course.mugraph.runtime.compiled import Compiled, compile_graph, measured_rates
 
 NUMPY = "NumPy"
 
@@ -92,8 +91,7 @@ def race(
 
 
 def _entries(graphs: Mapping[str, KernelGraph], threads: int, most: int) -> list[_Entry]:
-    machine = describe()
-    cpu, rates = cpu_of(machine), rates_of(machine, roofs(threads))
+    cpu, rates = cpu_of(describe()), measured_rates(threads)
     found = []
     for name, graph in graphs.items():
         for program in choices(graph, cpu, rates, most):

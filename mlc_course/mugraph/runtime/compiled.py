@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mlc_course.machine import describe, usable_cores
 from mlc_course.mugraph.codegen import (
     Kernel,
     KernelProgram,
+    Rates,
     choices,
     cpu_of,
     prim_func,
@@ -159,8 +161,13 @@ def compile_graph(
 
 def programs(graph: KernelGraph, threads: int, most: int = 1) -> list[KernelProgram]:
     """Return the programs of a graph with the tilings that the cost model puts first."""
-    machine = describe()
-    return choices(graph, cpu_of(machine), rates_of(machine, roofs(threads)), most)
+    return choices(graph, cpu_of(describe()), measured_rates(threads), most)
+
+
+@cache
+def measured_rates(threads: int) -> Rates:
+    """The rates of this machine's cores, measured once in a process where they are not kept."""
+    return rates_of(describe(), roofs(threads))
 
 
 _entries: dict[tuple[str, str, int], Callable[..., None]] = {}
