@@ -16,7 +16,14 @@ from mlc_course.errors import UsageError
 from mlc_course.machine import describe, usable_cores
 from mlc_course.mugraph.ir import KernelGraph
 from mlc_course.mugraph.programs import PROGRAM_OF, workload
-from mlc_course.mugraph.runtime import Racer, check, compile_graph, race, random_inputs
+from mlc_course.mugraph.runtime import (
+    Racer,
+    check,
+    compile_graph,
+    fastest_of_each,
+    race,
+    random_inputs,
+)
 from mlc_course.units import plural
 
 RIGHT, WRONG = 0, 1
@@ -72,7 +79,7 @@ def _timed(known: KernelGraph, target: str, threads: int) -> list[dict[str, Any]
             bar.set_description(said)
             bar.update(1)
 
-        racers = race(program, {known.name: known}, threads=threads, on_step=step)
+        racers = fastest_of_each(race(program, {known.name: known}, threads=threads, on_step=step))
     for line in table(racers, threads):
         print(line)
     return [plain(each) for each in racers]

@@ -25,7 +25,7 @@ from mlc_course.mugraph.codegen import cpu_target
 from mlc_course.mugraph.cost import TARGETS, Target, cost, counts, why
 from mlc_course.mugraph.cost import target as target_named
 from mlc_course.mugraph.ir import KernelGraph
-from mlc_course.mugraph.runtime import Racer, race
+from mlc_course.mugraph.runtime import Racer, fastest_of_each, race
 from mlc_course.mugraph.search import (
     OUT_OF_TIME,
     Ended,
@@ -269,8 +269,9 @@ def _measured(tally: Tally, threads: int | None) -> list[Racer]:
         except KeyboardInterrupt:
             print("    not measured: stopped")
             return []
-    print("\n".join(["", *table(racers, threads)]))
-    return racers
+    fastest = fastest_of_each(racers)
+    print("\n".join(["", *table(fastest, threads)]))
+    return fastest
 
 
 def _answer(tally: Tally) -> str:

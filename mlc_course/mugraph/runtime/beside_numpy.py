@@ -53,7 +53,7 @@ def race(
 
     Of each graph the tilings are ranked by the cost model; the graphs whose first is fastest by
     estimate are timed, and those named ``always``, each with its first tilings. Every kernel is
-    checked against the interpreter before it is timed. Of one graph the fastest tiling is returned.
+    checked against the interpreter before it is timed.
 
     Raises ``WrongResult`` for a kernel that differs from the interpreter.
     """
@@ -86,8 +86,15 @@ def race(
         Racer(each.name, compiled, each.seconds, each.limited_by, passed, compared[number])
         for number, (each, compiled, passed) in made.items()
     ]
-    racers.sort(key=lambda racer: -racer.comparison.ratio)
-    return list({racer.name: racer for racer in reversed(racers)}.values())[::-1]
+    return sorted(racers, key=lambda racer: -racer.comparison.ratio)
+
+
+def fastest_of_each(racers: Sequence[Racer]) -> list[Racer]:
+    """Return the first of each name: the fastest tiling of each graph."""
+    found: dict[str, Racer] = {}
+    for each in racers:
+        found.setdefault(each.name, each)
+    return list(found.values())
 
 
 def _entries(graphs: Mapping[str, KernelGraph], threads: int, most: int) -> list[_Entry]:

@@ -78,8 +78,11 @@ def _sized(x: Any) -> Sized:
 
 
 def _made(value: Array, size: Array) -> Sized:
-    """The size of what a step makes is at least that of its value."""
-    return Sized(value, np.maximum(size, np.abs(value)))
+    """The size of what a step makes is at least that of its value.
+
+    0 times infinity, as of exp(-inf), moves nothing.
+    """
+    return Sized(value, np.fmax(size, np.abs(value)))
 
 
 class Sizes:

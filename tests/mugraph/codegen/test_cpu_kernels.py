@@ -11,6 +11,7 @@ import pytest
 from golden import Golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_graphs import small
 
 from mlc_course.machine import describe
 from mlc_course.mugraph.codegen import (
@@ -25,34 +26,14 @@ from mlc_course.mugraph.codegen import (
     retiled,
 )
 from mlc_course.mugraph.codegen.kernel_program import Allocate, Compute, Loop, walk
-from mlc_course.mugraph.ir import BlockGraph, KernelGraph, Op, ops, parse
+from mlc_course.mugraph.ir import KernelGraph, Op, ops, parse
 from mlc_course.mugraph.ir.ops import elementwise
 from mlc_course.mugraph.programs import MODELS, NAMES, PROGRAM_OF, published, workload
 from mlc_course.mugraph.runtime import check, compile_graph, random_inputs
 
 KERNELS = Path(__file__).parent / "kernels"
 CPU = cpu_of(describe())
-SMALL = {"d": 64, "n": 64, "m": 32, "b": 8, "v": 16, "h": 2, "r": 8, "e": 16, "f": 32}
 OPERATORS = [op for op in ops.OPERATORS if not op.carried]
-
-
-def small(graph: KernelGraph) -> KernelGraph:
-    """The graph on small sizes, with as many blocks and iterations as fit."""
-    sizes = {name: min(size, SMALL.get(name, size)) for name, size in graph.sizes}
-    equations = tuple(
-        replace(
-            each,
-            op=replace(
-                each.op,
-                grid=tuple((axis, min(steps, 2)) for axis, steps in each.op.grid),
-                loops=tuple((loop, min(steps, 2)) for loop, steps in each.op.loops),
-            ),
-        )
-        if isinstance(each.op, BlockGraph)
-        else each
-        for each in graph.equations
-    )
-    return replace(graph, sizes=tuple(sizes.items()), equations=equations)
 
 
 def one_step(graph: KernelGraph) -> KernelGraph:

@@ -1,0 +1,290 @@
+"""Compiled graphs as their users call them, with right arrays and with wrong ones."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from small_graphs import small
+
+from mlc_course.errors import CourseError, GraphError, UsageError, WrongResult
+from mlc_course.machine import usable_cores
+from mlc_course.mugraph.ir import KernelGraph, parse, run
+from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, in_numpy, published, workload
+from mlc_course.mugraph.runtime import (
+    Check,
+    Compiled,
+    CopiedInput,
+    check,
+    compile_graph,
+    compiled,
+    random_inputs,
+    tuned,
+)
+from mlc_course.mugraph.runtime.arrays import empty
+
+TEXT = """\
+linear(X[b=5, d=37], W[d, n=19], B[1, n]):
+  p = matmul(X, W)
+  Y = add(p, B)
+  return Y
+"""
+
+
+@pytest.fixture(scope="module")
+def linear() -> Compiled:
+    return compile_graph(parse(TEXT), threads=1)
+
+
+@pytest.fixture
+def inputs(linear: Compiled) -> dict[str, Any]:
+    return dict(random_inputs(linear.graph))
+
+
+def wanted(graph: KernelGraph, inputs: dict[str, Any]) -> list[Any]:
+    return run(graph, {name: np.asarray(array, np.float64) for name, array in inputs.items()})
+
+
+def test_a_call_gives_new_outputs_every_time(linear: Compiled, inputs: dict[str, Any]) -> None:
+    (first,) = linear(**inputs)
+    before = first.copy()
+    inputs["X"] = inputs["X"] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CopiedInput)  # NumPy's own arrays begin anywhere
+        (second,) = linear(*inputs.values())
+    assert np.array_equal(first, before)
+    assert not np.shares_memory(first, second)
+    np.testing.assert_allclose(second, wanted(linear.graph, inputs)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_programs_in_numpy_are_the_programs() -> None:
+    for name in NAMES:
+        program = small(workload(name))
+        inputs = random_inputs(program)
+        (got,) = in_numpy(program, inputs)()
+        np.testing.assert_allclose(got, wanted(program, dict(inputs))[0], rtol=1e-4, atol=1e-5)
+
+
+OTHERS = {
+    "float64": lambda x: x.astype(np.float64),
+    "float16": lambda x: x.astype(np.float16),
+    "big-endian": lambda x: x.astype(">f4"),
+    "whole numbers": lambda x: np.round(x).astype(np.int32),
+    "truth values": lambda x: x > 0,
+    "column-major": np.asfortranarray,
+    "every other row": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "backwards": lambda x: x[::-1],
+    "unaligned": lambda x: _unaligned(x),
+    "a list": lambda x: x.tolist(),
+    "read-only": lambda x: _read_only(x),
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape),
+    "a masked array": lambda x: np.ma.masked_array(x, mask=False),
+}
+
+
+def _unaligned(x: Any) -> Any:
+    room = np.empty(x.nbytes + 1, np.uint8)[1:].view(np.uint8)
+    moved = np.frombuffer(room.data, np.float32).reshape(x.shape)
+    moved[...] = x
+    return moved
+
+
+def _read_only(x: Any) -> Any:
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_an_array_of_another_kind_is_copied_or_read(
+    linear: Compiled, inputs: dict[str, Any], kind: str
+) -> None:
+    inputs["X"] = OTHERS[kind](inputs["X"])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        (got,) = linear(**inputs)
+    np.testing.assert_allclose(got, wanted(linear.graph, inputs)[0], rtol=1e-5, atol=1e-5)
+    array = np.asarray(inputs["X"])
+    moved = array.dtype != np.float32 or not array.flags.c_contiguous or array.ctypes.data % 64
+    assert bool(said) == bool(moved)
+    assert all("input X is copied: " in str(each.message) for each in said)
+
+
+class OnAnotherDevice:
+    """An array that lies in a GPU's memory, as its protocol tells."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+
+WRONG = {
+    "a transposed one": (lambda x: x.T, GraphError),
+    "one row": (lambda x: x[:1], GraphError),
+    "one axis less": (lambda x: x[0], GraphError),
+    "complex numbers": (lambda x: x + 1j, UsageError),
+    "objects": (lambda x: x.astype(object), UsageError),
+    "texts": (lambda x: x.astype(str), UsageError),
+    "rows of different lengths": (lambda x: [[1.0], [1.0, 2.0]], UsageError),
+    "another device": (lambda x: OnAnotherDevice(), UsageError),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_wrong_array_is_refused(linear: Compiled, inputs: dict[str, Any], kind: str) -> None:
+    change, error = WRONG[kind]
+    inputs["X"] = change(inputs["X"])
+    with pytest.raises(error, match="input X"):
+        linear(**inputs)
+
+
+def test_names_of_inputs_are_checked(linear: Compiled, inputs: dict[str, Any]) -> None:
+    for wrong in ({"X": inputs["X"]}, {**inputs, "Z": inputs["X"]}, {}):
+        with pytest.raises(GraphError, match="linear: inputs"):
+            linear(**wrong)
+    with pytest.raises(GraphError, match="linear: inputs"):
+        linear(inputs["X"])
+
+
+def test_outputs_are_written_in_place(linear: Compiled, inputs: dict[str, Any]) -> None:
+    out = empty((5, 19), "float32")
+    bound = linear.bind(inputs, [out])
+    assert bound()[0] is out
+    np.testing.assert_allclose(out, wanted(linear.graph, inputs)[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: np.zeros((5, 19), np.float64),
+        lambda: np.zeros((19, 5), np.float32).T,
+        lambda: np.zeros((5, 20), np.float32),
+        lambda: _read_only(empty((5, 19), "float32")),
+        lambda: _unaligned(np.zeros((5, 19), np.float32)),
+        lambda: [[0.0] * 19] * 5,
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused(
+    linear: Compiled, inputs: dict[str, Any], wrong: Any
+) -> None:
+    with pytest.raises(UsageError, match="output Y"):
+        linear.bind(inputs, [wrong()])
+    with pytest.raises(UsageError, match="outputs"):
+        linear.bind(inputs, [])
+
+
+def test_an_output_that_is_an_input_is_refused() -> None:
+    graph = parse("twice(X[a=8, b=16]):\n  Y = add(X, X)\n  return Y\n")
+    made = compile_graph(graph, threads=1)
+    x = random_inputs(graph)["X"]
+    with pytest.raises(UsageError, match="output Y overlaps X"):
+        made.bind({"X": x}, [x])
+
+
+def test_inputs_and_equal_outputs_can_be_returned() -> None:
+    graph = parse("same(X[a=3, b=5]):\n  Y = exp(X)\n  return X, Y, Y\n")
+    inputs = random_inputs(graph)
+    x, y, again = compile_graph(graph, threads=1)(**inputs)
+    assert np.array_equal(x, inputs["X"]) and not np.shares_memory(x, inputs["X"])
+    np.testing.assert_allclose(y, np.exp(inputs["X"]), rtol=1e-6)
+    np.testing.assert_allclose(again, y)
+
+
+def test_infinities_and_numbers_that_are_none_go_through() -> None:
+    graph = parse("exps(X[a=1, b=64]):\n  Y = exp(X)\n  Z = relu(X)\n  return Y, Z\n")
+    x = empty((1, 64), "float32")
+    x[...] = np.linspace(-110, 95, 64)
+    x[0, :5] = -np.inf, np.inf, np.nan, 88.7, -103.0
+    y, _ = compile_graph(graph, threads=1)(X=x)
+    with np.errstate(over="ignore"):
+        right = np.exp(x)
+    assert np.array_equal(np.isnan(y), np.isnan(right))
+    assert np.array_equal(np.isinf(y), np.isinf(right))
+    finite = np.isfinite(right)
+    np.testing.assert_allclose(y[finite], right[finite], rtol=3e-7, atol=1.5e-45)
+
+
+def test_a_masked_attention_has_no_weight_where_the_mask_is() -> None:
+    program = small(workload("rope_masked_attention"))
+    inputs = dict(random_inputs(program))
+    inputs["M"][...] = np.where(np.triu(np.ones(inputs["M"].shape[1:]), 1), -np.inf, 0)
+    made = compile_graph(program, threads=1)
+    assert check(program, inputs, made(**inputs)).passed
+
+
+@pytest.mark.parametrize("name", PROGRAM_OF)
+def test_half_precision_storage(name: str) -> None:
+    program = small(published(name))
+    made = compile_graph(program, threads=1, storage="float16")
+    inputs = {name: array.astype(np.float16) for name, array in random_inputs(program).items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CopiedInput)
+        outputs = made(**inputs)
+    assert all(each.dtype == np.float16 for each in outputs)
+    found = check(program, inputs, outputs, "float16")
+    assert found.passed, found
+
+
+def test_several_threads_give_what_one_gives() -> None:
+    program = small(workload("gated_mlp"))
+    inputs = random_inputs(program)
+    (one,) = compile_graph(program, threads=1)(**inputs)
+    (all_cores,) = compile_graph(program, threads=usable_cores())(**inputs)
+    np.testing.assert_allclose(one, all_cores, rtol=1e-5, atol=1e-6)
+
+
+def test_kernels_are_compiled_once_for_each_text() -> None:
+    graph = parse("once(X[a=3, b=17]):\n  Y = square(X)\n  return Y\n")
+    first, second = compile_graph(graph, threads=1), compile_graph(graph, threads=1)
+    assert first.entries == second.entries
+    other = compile_graph(graph, threads=1, storage="float16")
+    assert other.entries != first.entries
+    assert len({key for key in compiled._entries if key[0] == str(first.program.kernels[0])}) == 2
+
+
+def test_a_first_call_is_checked() -> None:
+    program = small(workload("rms_norm_matmul"))
+    made = compile_graph(program, threads=1, checked=True)
+    made(**random_inputs(program))
+    assert made.first_check is not None and made.first_check.passed
+
+
+def test_a_wrong_kernel_is_found() -> None:
+    program, other = small(workload("attention")), small(workload("gqa"))
+    wrong = compile_graph(other, threads=1)
+    made = Compiled(program, wrong.program, "cpu", 1, "float32", wrong.entries, checked=True)
+    with pytest.raises(WrongResult, match="attention: the compiled kernel differs"):
+        made(**random_inputs(program))
+    assert made.first_check is None
+
+
+def test_checks_refuse() -> None:
+    program = small(workload("lora"))
+    inputs = random_inputs(program)
+    (right,) = compile_graph(program, threads=1)(**inputs)
+    assert check(program, inputs, [right]).passed
+    scale = np.abs(right).max()
+    for wrong in (right + 1e-2 * scale, np.full_like(right, np.nan), right[::-1], -right):
+        found = check(program, inputs, [wrong])
+        assert not found.passed
+        assert "DIFFERS" in str(found)
+    one = right.copy()
+    one[3, 7] += 1e-2 * scale
+    assert not check(program, inputs, [one]).passed
+    assert not Check((float("nan"),), 1.0).passed
+
+
+@pytest.mark.parametrize(
+    "options", [{"target": "tpu"}, {"storage": "int8"}, {"threads": 0}, {"threads": 10**6}]
+)
+def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(CourseError):
+        compile_graph(parse(TEXT), **options)
+
+
+def test_tilings_are_timed_and_sorted() -> None:
+    found = tuned(small(workload("rms_norm_matmul")), threads=1, budget_s=0.1)
+    ratios = [each.ratio for each in found]
+    assert ratios == sorted(ratios, reverse=True)
+    assert any(each.comparison is None for each in found)
