@@ -11,7 +11,7 @@ import pytest
 from golden import Golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_graphs import small
+from small_graphs import MEDIUM, small
 
 from mlc_course.machine import describe
 from mlc_course.mugraph.codegen import (
@@ -67,12 +67,12 @@ def agrees(graph: KernelGraph, tiles: dict[int, dict[str, int]] | None = None, c
 
 @pytest.mark.parametrize("name", PROGRAM_OF)
 def test_published_graphs_are_right(name: str) -> None:
-    agrees(small(published(name)))
+    agrees(small(published(name), MEDIUM))
 
 
 @pytest.mark.parametrize("name", (*NAMES, *MODELS))
 def test_programs_are_right_operator_by_operator(name: str) -> None:
-    agrees(small(workload(name)))
+    agrees(small(workload(name), MEDIUM))
 
 
 ALONE = {
@@ -200,13 +200,13 @@ def test_register_tiles_fit_the_registers(isa: str) -> None:
 
 @pytest.mark.parametrize("name", ["rms_norm_matmul_fused", "online_softmax_attention"])
 def test_a_kernel_is_text_that_a_student_can_read(name: str, golden: Golden) -> None:
-    graph = small(published(name))
+    graph = small(published(name), MEDIUM)
     kernel = lower(graph, 0, published_tiling(dict(graph.blocks)[0]), Cpu(lanes=8, registers=16))
     golden(KERNELS / f"{name}_cpu.txt", f"{kernel}\n")
 
 
 def test_what_is_summed_stays_in_registers() -> None:
-    graph = small(published("gated_mlp_fused"))
+    graph = small(published("gated_mlp_fused"), MEDIUM)
     kernel = lower(graph, 0, published_tiling(dict(graph.blocks)[0]), CPU)
     sums = [each for each in walk(kernel.body) if isinstance(each, Compute) and each.combine]
     assert sums and all(each.target.scope == "registers" for each in sums)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_graphs import small
+from small_graphs import MEDIUM, small
 
 from mlc_course.errors import CourseError, GraphError, UsageError, WrongResult
 from mlc_course.machine import usable_cores
@@ -61,7 +61,7 @@ def test_a_call_gives_new_outputs_every_time(linear: Compiled, inputs: dict[str,
 
 def test_programs_in_numpy_are_the_programs() -> None:
     for name in NAMES:
-        program = small(workload(name))
+        program = small(workload(name), MEDIUM)
         inputs = random_inputs(program)
         (got,) = in_numpy(program, inputs)()
         np.testing.assert_allclose(got, wanted(program, dict(inputs))[0], rtol=1e-4, atol=1e-5)
@@ -206,7 +206,7 @@ def test_infinities_and_numbers_that_are_none_go_through() -> None:
 
 
 def test_a_masked_attention_has_no_weight_where_the_mask_is() -> None:
-    program = small(workload("rope_masked_attention"))
+    program = small(workload("rope_masked_attention"), MEDIUM)
     inputs = dict(random_inputs(program))
     inputs["M"][...] = np.where(np.triu(np.ones(inputs["M"].shape[1:]), 1), -np.inf, 0)
     made = compile_graph(program, threads=1)
@@ -215,7 +215,7 @@ def test_a_masked_attention_has_no_weight_where_the_mask_is() -> None:
 
 @pytest.mark.parametrize("name", PROGRAM_OF)
 def test_half_precision_storage(name: str) -> None:
-    program = small(published(name))
+    program = small(published(name), MEDIUM)
     made = compile_graph(program, threads=1, storage="float16")
     inputs = {name: array.astype(np.float16) for name, array in random_inputs(program).items()}
     with warnings.catch_warnings():
@@ -227,7 +227,7 @@ def test_half_precision_storage(name: str) -> None:
 
 
 def test_several_threads_give_what_one_gives() -> None:
-    program = small(workload("gated_mlp"))
+    program = small(workload("gated_mlp"), MEDIUM)
     inputs = random_inputs(program)
     (one,) = compile_graph(program, threads=1)(**inputs)
     (all_cores,) = compile_graph(program, threads=usable_cores())(**inputs)
@@ -244,14 +244,14 @@ def test_kernels_are_compiled_once_for_each_text() -> None:
 
 
 def test_a_first_call_is_checked() -> None:
-    program = small(workload("rms_norm_matmul"))
+    program = small(workload("rms_norm_matmul"), MEDIUM)
     made = compile_graph(program, threads=1, checked=True)
     made(**random_inputs(program))
     assert made.first_check is not None and made.first_check.passed
 
 
 def test_a_wrong_kernel_is_found() -> None:
-    program, other = small(workload("attention")), small(workload("gqa"))
+    program, other = small(workload("attention"), MEDIUM), small(workload("gqa"), MEDIUM)
     wrong = compile_graph(other, threads=1)
     made = Compiled(program, wrong.program, "cpu", 1, "float32", wrong.entries, checked=True)
     with pytest.raises(WrongResult, match="attention: the compiled kernel differs"):
@@ -260,7 +260,7 @@ def test_a_wrong_kernel_is_found() -> None:
 
 
 def test_checks_refuse() -> None:
-    program = small(workload("lora"))
+    program = small(workload("lora"), MEDIUM)
     inputs = random_inputs(program)
     (right,) = compile_graph(program, threads=1)(**inputs)
     assert check(program, inputs, [right]).passed
@@ -284,7 +284,7 @@ def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
 
 
 def test_tilings_are_timed_and_sorted() -> None:
-    found = tuned(small(workload("rms_norm_matmul")), threads=1, budget_s=0.1)
+    found = tuned(small(workload("rms_norm_matmul"), MEDIUM), threads=1, budget_s=0.1)
     ratios = [each.ratio for each in found]
     assert ratios == sorted(ratios, reverse=True)
     assert any(each.comparison is None for each in found)
