@@ -99,10 +99,11 @@ class Points:
     def variables(self, axes: Sequence[Axis] = ()) -> dict[str, Any]:
         """Return all variables that an index of a statement with these axes may use."""
         rank = len(self.lead) + len(axes)
-        names = [(axis.name, axis.extent) for axis in (*self.lead, *axes)]
         found: dict[str, Any] = dict(self.numbers)
-        for place, (name, extent) in enumerate(names):
-            found[name] = numbered_axis(place, extent, rank)
+        for place, lead in enumerate(self.lead):
+            found[lead.name] = numbered_axis(place, lead.extent, rank)
+        for place, axis in enumerate(axes, len(self.lead)):
+            found[axis.name] = numbered_axis(place, axis.extent, rank)
         return found
 
     @staticmethod

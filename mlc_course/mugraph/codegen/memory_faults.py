@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -37,7 +38,6 @@ from mlc_course.mugraph.codegen.kernel_program import (
     Read,
     Statement,
     body_lines,
-    value_text,
 )
 from mlc_course.mugraph.codegen.kernel_walk import (
     Points,
@@ -321,7 +321,7 @@ class _Checks(Walk):
         ids = np.arange(int(np.prod(target.shape))).reshape(target.shape)
         if not self._is_written_once(target, ids):
             return
-        wide = tuple(n if axis in kept else 1 for axis, n in zip(s.axes, _extents(s.axes), strict=True))
+        wide = tuple(axis.extent if axis in kept else 1 for axis in s.axes)
         numbers = ids.reshape(points.shape + wide) if ids.size else ids
         for _, spot in read:
             if spot and not self._is_apart(spot, target, numbers, bool(reduced)):
@@ -427,7 +427,7 @@ class _Checks(Walk):
                 return False
             there = memory.element[cells]
             if self._check(
-                there != spot.elements, "layout", spot, lambda n, there=there: _other(spot, there[n])
+                there != spot.elements, "layout", spot, partial(_element_says, spot, there)
             ):
                 return False
         return True
@@ -623,7 +623,7 @@ def _position(spot: _Spot, which: int) -> tuple[int, ...]:
     return tuple(int(n) for n in np.argwhere(np.broadcast_to(spot.mask, spot.shape))[which])
 
 
-def _other(spot: _Spot, element: Any) -> str:
-    at = np.unravel_index(int(element), spot.buffer.shape)
+def _element_says(spot: _Spot, there: Array, which: int) -> str:
+    at = np.unravel_index(int(there[which]), spot.buffer.shape)
     index = ", ".join(str(int(n)) for n in at)
     return f"is read where {spot.buffer.name}[{index}] was written"
