@@ -241,7 +241,7 @@ class _Values(Walk):
             case Compute():
                 self._compute(statement, points)
             case Copy():
-                self._compute(copied(statement)[0], points)
+                self._compute(copied(statement), points)
             case Allocate(buffer):
                 self._make(buffer, points)
 

@@ -221,16 +221,14 @@ def kept_axes(s: Compute) -> tuple[Axis, ...]:
     return tuple(axis for axis in s.axes if axis.name in named)
 
 
-def copied(s: Copy) -> tuple[Compute, Axis]:
-    """Return a copy as a statement over its neighbouring elements, and that statement's axis."""
+def copied(s: Copy) -> Compute:
+    """Return a copy as a statement over its neighbouring elements."""
     axis = Axis("neighbour", s.width)
-    step = var(axis.name)
 
     def moved(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return (*index[:-1], index[-1] + step)
+        return (*index[:-1], index[-1] + var(axis.name))
 
-    source = Read(s.source, moved(s.source_index))
-    return Compute(s.target, moved(s.index), source, (axis,)), axis
+    return Compute(s.target, moved(s.index), Read(s.source, moved(s.source_index)), (axis,))
 
 
 def element_number(shape: Shape, index: Sequence[Array]) -> Array:

@@ -38,6 +38,7 @@ from mlc_course.mugraph.codegen.kernel_program import (
     Read,
     Statement,
     body_lines,
+    reads,
 )
 from mlc_course.mugraph.codegen.kernel_walk import (
     Points,
@@ -340,13 +341,12 @@ class _Checks(Walk):
         buffer, rank = read.buffer, len(points.lead) + len(axes)
         values = points.variables(axes)
         index = tuple(points.among(each, values, rank) for each in read.index)
-        for each in (points.mask,):
-            if each is not None:
-                lead = each[(..., *(None,) * len(axes))]
-                mask = lead if mask is None else mask & lead
-        touched_alike = buffer.name in self.inputs
-        base = (1,) * rank if touched_alike else points.shape + (1,) * len(axes)
-        if statement_writes(statement, read):  # every point counts, also where an index repeats
+        if points.mask is not None:
+            lead = points.mask[(..., *(None,) * len(axes))]
+            mask = lead if mask is None else mask & lead
+        is_input = buffer.name in self.inputs
+        base = (1,) * rank if is_input else points.shape + (1,) * len(axes)
+        if _is_target(statement, read):  # every point counts, also where an index repeats
             base = points.shape + _extents(axes)
         shape = np.broadcast_shapes(base, *(each.shape for each in index))
         if mask is not None:
@@ -365,7 +365,7 @@ class _Checks(Walk):
                 says = f"is outside, along axis {axis} of extent {extent}"
                 self._report("bounds", buffer, says, spot, at)
                 return None
-        if touched_alike:
+        if is_input:
             return spot
         if buffer.name not in self.places:
             self._report("undefined", buffer, "has no memory here", statement=statement)
@@ -544,10 +544,10 @@ class _Checks(Walk):
         return block, self._kept(points.flat(("thread",), rank), points)
 
     def _copy(self, s: Copy, points: Points) -> None:
-        statement, axis = copied(s)
-        source_read = Read(s.source, statement.value.index)  # type: ignore[union-attr]
-        source = self._spot(source_read, None, s, points, (axis,))
-        target = self._spot(Read(s.target, statement.index), None, s, points, (axis,))
+        moved = copied(s)
+        (read,) = reads(moved.value)
+        source = self._spot(read, None, s, points, moved.axes)
+        target = self._spot(Read(s.target, moved.index), None, s, points, moved.axes)
         if self.stopped or source is None or target is None:
             return
         for each in (source, target):
@@ -590,11 +590,13 @@ class _Checks(Walk):
             memory.touched("thread", 0).writing(cells, thread, self.epoch[block])
 
 
-def statement_writes(statement: Statement, read: Read) -> bool:
-    """Tell whether an access is to the target of its statement."""
+def _is_target(statement: Statement, read: Read) -> bool:
+    """Tell whether an access is to the element that its statement writes."""
     match statement:
-        case Compute() | Copy():
+        case Compute():
             return read.buffer.name == statement.target.name and read.index == statement.index
+        case Copy():
+            return read.buffer.name == statement.target.name
     return False
 
 
