@@ -33,6 +33,7 @@ from mlc_course.mugraph.codegen.tilings import Cut, Tiling
 from mlc_course.mugraph.ir import BlockGraph, KernelGraph, Shape
 
 BLOCKS, ITERATIONS = 2, 3
+MORE_PARTS = 3  # that an axis may need whose parts are cut once more
 Tilings = Mapping[int, Tiling]
 
 
@@ -54,11 +55,9 @@ def smaller(graph: KernelGraph, tilings: Tilings, iterations: int = ITERATIONS) 
     found = search.fitted(graph.size_of)
     assert found, "a graph fits its own sizes"
     for group in search.groups():
-        for sizes in search.candidates(group):
-            now = search.fitted({**found.graph.size_of, **sizes})
-            if now:
-                found = now
-                break
+        tried = itertools.product(search.candidates(group), range(MORE_PARTS))
+        fitted = (search.fitted({**found.graph.size_of, **sizes}, more) for sizes, more in tried)
+        found = next((each for each in fitted if each), found)
     return found
 
 
@@ -90,7 +89,7 @@ class _Search:
         return [axis for axis, _ in (*block.grid, *block.loops)]
 
     def _dims(self, place: int) -> Iterator[tuple[str, list[str], list[int]]]:
-        """Yield the name of each loaded dimension, the axes that cut it, its extent and the tiles'."""
+        """Yield each loaded dimension: its name, the axes that cut it, extents before and after."""
         block, graph = self.blocks[place], self.graph
         operands = graph.equations[place].operands
         for number, load in zip(operands, block.loads, strict=True):
@@ -120,8 +119,11 @@ class _Search:
 
     # ---- which tiling fits given sizes
 
-    def fitted(self, sizes: Mapping[str, int]) -> Smaller | None:
-        """Return the graph on these sizes, with tiles as they were; None if that is not possible."""
+    def fitted(self, sizes: Mapping[str, int], more: int = 0) -> Smaller | None:
+        """Return the graph on these sizes, with tiles as they were; None where nothing fits.
+
+        ``more`` is how many more parts than needed an axis has whose parts are cut once more.
+        """
         graph = self.graph
         equations, tilings = list(graph.equations), dict[int, Tiling]()
         try:
@@ -132,7 +134,7 @@ class _Search:
                     equations=tuple(equations[:place]),
                     outputs=(0,),
                 )
-                tiling = self._tiling(place, before.shapes)
+                tiling = self._tiling(place, before.shapes, more)
                 if tiling is None:
                     return None
                 tilings[place] = tiling
@@ -142,7 +144,7 @@ class _Search:
             return None
         return Smaller(made, tilings)
 
-    def _tiling(self, place: int, shapes: Sequence[Shape]) -> Tiling | None:
+    def _tiling(self, place: int, shapes: Sequence[Shape], more: int) -> Tiling | None:
         block, full = self.blocks[place], self.tilings[place]
         steps: dict[str, int] = {}
         for number, load in zip(self.graph.equations[place].operands, block.loads, strict=True):
@@ -153,7 +155,9 @@ class _Search:
                     cut, inner = full[axis], axis == cuts[-1]
                     rest = cut.rest if cut.tile else tile
                     fixed = inner or bool(cut.tile)
-                    count = (extent - rest) // tile + 1 if fixed else self._wanted(place, cut)
+                    count = self._wanted(place, cut) + more
+                    if fixed:
+                        count = (extent - rest) // tile + 1
                     if fixed and (count < 1 or (count - 1) * tile + rest != extent):
                         return None
                     if extent == had:  # nothing to change along this dimension
@@ -223,10 +227,16 @@ def _pattern(kernel: Kernel, loops: set[str]) -> list[str]:
                 return (replace(statement, extent=0),)
             case Guard(when):
                 return (replace(statement, when=_numbers_left_out(when)),)
-            case Compute(target, index, value):
+            case Compute(target, index, value, fetch=fetch):
+                ahead = (
+                    Read(each.buffer, _index_pattern(each.buffer, each.index)) for each in fetch
+                )
                 return (
                     replace(
-                        statement, index=_index_pattern(target, index), value=_value_pattern(value)
+                        statement,
+                        index=_index_pattern(target, index),
+                        value=_value_pattern(value),
+                        fetch=tuple(ahead),
                     ),
                 )
             case Copy(source=source, source_index=index):

@@ -29,11 +29,11 @@ from mlc_course.mugraph.verify.formula_bounds import Bounds
 from mlc_course.mugraph.verify.free_maxima import FreeMaxima
 from mlc_course.mugraph.verify.primes import Successors, Tower, draw
 from mlc_course.mugraph.verify.small_sizes import family
-from mlc_course.mugraph.verify.uninterpreted import Calls, Growth, Growths, Uninterpreted
+from mlc_course.mugraph.verify.uninterpreted import Divisor, Growth, Growths, Uninterpreted
 
 __all__ = [
     "Bounds",
-    "Calls",
+    "Divisor",
     "Field",
     "FreeMaxima",
     "Growth",
