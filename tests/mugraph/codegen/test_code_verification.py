@@ -35,12 +35,13 @@ from mlc_course.mugraph.codegen.kernel_program import (
 )
 from mlc_course.mugraph.codegen.program_mutants import Mutant, kernel_mutants
 from mlc_course.mugraph.codegen.small_tilings import Smaller, differing_lines, smaller
-from mlc_course.mugraph.codegen.tilings import Tiling, published_tiling, retiled
+from mlc_course.mugraph.codegen.tilings import Tiling, cut_extent, published_tiling, retiled
 from mlc_course.mugraph.ir import FLOAT64, KernelGraph, parse, run
 from mlc_course.mugraph.programs import PROGRAM_OF, published
 
 CPU = Cpu(4, 16)
 MUTANTS = 28  # of each kernel
+TILINGS = 24
 # Tilings with short last steps, along the grid and in the loop.
 RETILED: Mapping[str, Mapping[str, int]] = {
     "rms_norm_matmul_fused": {"x": 40, "k": 30},
@@ -86,6 +87,34 @@ def test_short_last_steps_are_equal_to_a_graph_with_such_tiles(name: str) -> Non
     assert verdict.equal, verdict
     assert not verdict.other_lines
     assert any(cut.short for tiling in verdict.tilings.values() for cut in tiling.cuts)
+
+
+@pytest.mark.slow
+def test_any_tiling_on_any_machine_is_equal(tried: Tried) -> None:
+    rng = random.Random(SEED)
+    names = [name for name in PROGRAM_OF if len(list(published(name).blocks)) == 1]
+    for _ in range(TILINGS):
+        graph = published(rng.choice(names))
+        (block,) = (block for _, block in graph.blocks)
+        cuts = {axis: cut_extent(graph, 0, axis) for axis, _ in (*block.grid, *block.loops)}
+        tiles = {
+            a: min(rng.randint(1, 130), n) for a, n in cuts.items() if n and rng.random() < 0.7
+        }
+        cpu = Cpu(rng.choice((1, 4, 8, 16)), rng.choice((16, 32)), chains=rng.choice((1, 3, 4)))
+        tiling = {0: retiled(graph, 0, tiles)}
+
+        def lowered_here(graph: KernelGraph, place: int, tiling: Tiling, cpu: Cpu = cpu) -> Kernel:
+            return lower(graph, place, tiling, cpu)
+
+        kernels = {0: lowered_here(graph, 0, tiling[0])}
+        verdict = verify_code(graph, kernels, tiling, lowered_here, seed=SEED)
+        assert verdict.equal, f"{graph.name}, {tiles}, {cpu}: {verdict}"
+    tried("tilings of kernels", TILINGS)
+
+
+def test_a_last_step_shorter_than_the_lanes_of_a_sum_is_lowered_right() -> None:
+    assert checked(published("rms_norm_matmul_fused"), {"k": 35}).equal
+    assert checked(published("attention_fused"), {"k": 45}).equal
 
 
 BETWEEN = parse("""between(X[b=4, d=12], W[d, n=6]):

@@ -159,7 +159,7 @@ FAULTS: list[tuple[str, str, Kernel, str]] = [
         "a sum over iterations in any order",
         "iterations",
         kernel(FILLED, DONE, Loop("n", 8, (Compute(S, (const(0),), ONE, (), "add"),), "any")),
-        "iteration n =",
+        "iteration n=",
     ),
     (
         "an iteration that reads another's element",
@@ -168,15 +168,15 @@ FAULTS: list[tuple[str, str, Kernel, str]] = [
             FILLED, DONE,
             Loop("n", 7, (put(S2, N, value=read(S, N + 1)), put(S, N)), "any"),
         ),
-        "iteration n =",
+        "iteration n=",
     ),
     (
         "registers that iterations share",
         "iterations",
         kernel(DONE, Allocate(REGISTERS), Loop("n", 8, (put(REGISTERS, 0),), "any")),
-        "iteration n =",
+        "iteration n=",
     ),
-    ("two blocks write one output", "blocks", kernel(DONE, blocks=2), "block x ="),
+    ("two blocks write one output", "blocks", kernel(DONE, blocks=2), "block x="),
     (
         "a block reads another's output",
         "blocks",
@@ -305,6 +305,13 @@ FAULTS: list[tuple[str, str, Kernel, str]] = [
         ),
         "read by thread",
     ),
+    ("more threads than there are", "bounds", kernel(DONE, threads(put(S, T))), "1 threads"),
+    (
+        "a place between two elements",
+        "layout",
+        kernel(DONE, shared=(S,), offsets=(("s", 2),), shared_bytes=64),
+        "begins at byte 2, unaligned",
+    ),
     ("a barrier among threads", "barrier", kernel(threads(Barrier()), threads=8), "not all"),
 ]  # fmt: skip
 
@@ -323,8 +330,10 @@ def test_a_fault_says_where() -> None:
     fault = first_fault(kernel(*body, threads=8))
     assert fault is not None
     assert (fault.buffer, fault.index, fault.block, fault.thread) == ("s", (1,), (0,), 0)
-    assert str(fault).startswith("s[1]: is read here, and was written by thread 1")
-    assert str(fault).endswith("(block [0], thread 0; at: Out[t] = s[(t + 1) % 8])")
+    assert str(fault) == (
+        "s[1] is read here, and written by thread 1, since the last barrier "
+        "(block [0], thread 0, at: Out[t] = s[(t + 1) % 8])"
+    )
 
 
 RIGHT: dict[str, Body] = {
