@@ -19,13 +19,13 @@ from mlc_course.commands.output import check_file, check_folder, write_text
 from mlc_course.commands.run import plain, table
 from mlc_course.commands.verify import graph as read
 from mlc_course.commands.verify import operators_in
-from mlc_course.errors import CourseError, UsageError, check_known
+from mlc_course.errors import CourseError, Undecided, UsageError, check_known
 from mlc_course.machine import describe, usable_cores
-from mlc_course.mugraph.codegen import cpu_target
+from mlc_course.mugraph.codegen import CodeVerdict, cpu_target
 from mlc_course.mugraph.cost import TARGETS, Target, cost, counts, why
 from mlc_course.mugraph.cost import target as target_named
 from mlc_course.mugraph.ir import KernelGraph
-from mlc_course.mugraph.runtime import Racer, fastest_of_each, race
+from mlc_course.mugraph.runtime import Racer, fastest_of_each, race, verified
 from mlc_course.mugraph.search import (
     OUT_OF_TIME,
     Ended,
@@ -266,12 +266,29 @@ def _measured(tally: Tally, threads: int | None) -> list[Racer]:
 
         try:
             racers = race(tally.program, graphs, threads=threads, always=(UNFUSED,), on_step=step)
+            fastest = verified(fastest_of_each(racers), step)
         except KeyboardInterrupt:
             print("    not measured: stopped")
             return []
-    fastest = fastest_of_each(racers)
-    print("\n".join(["", *table(fastest, threads)]))
+    print("\n".join(["", *table(fastest, threads), *_verdicts(fastest)]))
     return fastest
+
+
+def _verdicts(racers: list[Racer]) -> list[str]:
+    """Say which kernels were compared with their graphs as code."""
+    equal = [each for each in racers if isinstance(each.verdict, CodeVerdict)]
+    bounds = [each.verdict.error_bound for each in equal if isinstance(each.verdict, CodeVerdict)]
+    names = ", ".join(each.name for each in equal)
+    lines = []
+    if equal:
+        lines.append(
+            f"    kernels of {names}: equal to their graphs as code; a difference would be missed "
+            f"with probability at most {max(bounds):.1e}"
+        )
+    for each in racers:
+        if isinstance(each.verdict, Undecided):
+            lines.append(f"    kernels of {each.name}: not verified, {each.verdict.what}")
+    return lines
 
 
 def _answer(tally: Tally) -> str:

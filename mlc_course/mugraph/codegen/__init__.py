@@ -11,6 +11,7 @@ from mlc_course.mugraph.codegen.code_verification import CodeVerdict, compare_co
 from mlc_course.mugraph.codegen.cpu_cost import Estimate, Rates, estimate, rates_of
 from mlc_course.mugraph.codegen.cpu_lowering import Cpu, cpu_of, lower
 from mlc_course.mugraph.codegen.cpu_tilings import (
+    CpuProgram,
     Ranked,
     candidates,
     choices,
@@ -32,6 +33,7 @@ __all__ = [
     "Buffer",
     "CodeVerdict",
     "Cpu",
+    "CpuProgram",
     "Cut",
     "Estimate",
     "Execution",

@@ -61,7 +61,7 @@ Lower = Callable[[KernelGraph, int, Tiling], Kernel]
 Kernels = Mapping[int, Kernel]  # by the place of their block graph
 MOST_PRIMES = 4  # of a round
 MOST_ROUNDS = 16
-NUMBERS = 1 << 23  # in all tensors of a graph
+NUMBERS = 1 << 24  # in all tensors of a graph
 REDRAWS = 8  # of a round in which something is divided by zero
 
 

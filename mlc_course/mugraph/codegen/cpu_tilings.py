@@ -6,10 +6,11 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from mlc_course.errors import CourseError
 from mlc_course.mugraph.codegen.block_lowering import global_buffer
+from mlc_course.mugraph.codegen.code_verification import CodeVerdict, verify_code
 from mlc_course.mugraph.codegen.cpu_cost import Estimate, Rates, estimate
 from mlc_course.mugraph.codegen.cpu_lowering import Cpu, lower
 from mlc_course.mugraph.codegen.dimension_labels import free_axes
@@ -97,18 +98,53 @@ def _sums_up(graph: KernelGraph, place: int, loop: str) -> bool:
         return False
 
 
-def choices(graph: KernelGraph, cpu: Cpu, rates: Rates, most: int = 1) -> list[KernelProgram]:
+def choices(graph: KernelGraph, cpu: Cpu, rates: Rates, most: int = 1) -> list[CpuProgram]:
     """Return kernel programs of a graph for a machine, the fastest by estimate first.
 
     Programs differ in their tilings; operators outside block graphs get kernels of their own.
     """
     whole = in_blocks(graph)
     kernels = [ranked_tilings(whole, place, cpu, rates) for place, _ in whole.blocks]
-    count = min(most, max(map(len, kernels)))
+    count = min(most, max(map(len, kernels), default=1))
     return [
-        program_of(whole, [each[min(n, len(each) - 1)].kernel for each in kernels])
-        for n in range(count)
+        CpuProgram(
+            program_of(whole, [each.kernel for each in chosen]),
+            tuple(each.tiling for each in chosen),
+            cpu,
+            tuple(each.estimate for each in chosen),
+        )
+        for chosen in ([each[min(n, len(each) - 1)] for each in kernels] for n in range(count))
     ]
+
+
+@dataclass(frozen=True)
+class CpuProgram:
+    """A kernel program with what its kernels were made of, and their estimated times."""
+
+    program: KernelProgram
+    tilings: tuple[Tiling, ...]
+    cpu: Cpu
+    estimates: tuple[Estimate, ...]
+
+    @property
+    def seconds(self) -> float:
+        return sum(each.total for each in self.estimates)
+
+    @property
+    def limited_by(self) -> str:
+        """What the longest of its kernels waits for, in words."""
+        return max(self.estimates, key=lambda each: each.total).limited_by
+
+    def verified(self, error: float = 1e-9) -> CodeVerdict:
+        """Compare the kernels with their graph over finite fields (``code_verification``).
+
+        Raises ``Undecided`` where the graph cannot be made small enough.
+        """
+        graph = self.program.graph
+        places = [place for place, _ in graph.blocks]
+        kernels = dict(zip(places, self.program.kernels, strict=True))
+        tilings = dict(zip(places, self.tilings, strict=True))
+        return verify_code(graph, kernels, tilings, partial(lower, cpu=self.cpu), error=error)
 
 
 def program_of(graph: KernelGraph, kernels: Sequence[Kernel]) -> KernelProgram:
@@ -118,4 +154,4 @@ def program_of(graph: KernelGraph, kernels: Sequence[Kernel]) -> KernelProgram:
     outputs = tuple(global_buffer(graph, n) for n in graph.outputs)
     given = {each.name for each in (*inputs, *outputs)}
     between = tuple(each for name, each in buffers.items() if name not in given)
-    return KernelProgram(graph.name, inputs, outputs, between, tuple(kernels))
+    return KernelProgram(graph, inputs, outputs, between, tuple(kernels))

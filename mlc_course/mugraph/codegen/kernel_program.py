@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 from mlc_course.mugraph.codegen.index_expressions import ZERO, Expr, ExprLike, expr
-from mlc_course.mugraph.ir import Axes, Number, Shape
+from mlc_course.mugraph.ir import Axes, KernelGraph, Number, Shape
 
 Scope = Literal["global", "shared", "registers"]
 Role = Literal["storage", "sum"]  # what tensors are kept in; what sums are kept in
@@ -278,11 +278,11 @@ class Kernel:
 class KernelProgram:
     """Kernels that run one after the other, for one call.
 
-    ``inputs`` and ``outputs`` are in the order of the graph; ``temporaries`` are what one kernel
-    leaves for another.
+    ``graph`` is what they were lowered from, block graph by block graph. ``inputs`` and ``outputs``
+    are in its order; ``temporaries`` are what one kernel leaves for another.
     """
 
-    name: str
+    graph: KernelGraph
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     temporaries: tuple[Buffer, ...]

@@ -6,7 +6,7 @@ says what may be given to it, ``checking`` compares what it returns with the int
 """
 
 from mlc_course.mugraph.runtime.arrays import CopiedInput, random_inputs
-from mlc_course.mugraph.runtime.beside_numpy import NUMPY, Racer, fastest_of_each, race
+from mlc_course.mugraph.runtime.beside_numpy import NUMPY, Racer, fastest_of_each, race, verified
 from mlc_course.mugraph.runtime.checking import Check, check
 from mlc_course.mugraph.runtime.compiled import TARGETS, Bound, Compiled, compile_graph
 from mlc_course.mugraph.runtime.tuning import Timed, tuned
@@ -26,4 +26,5 @@ __all__ = [
     "race",
     "random_inputs",
     "tuned",
+    "verified",
 ]

@@ -44,6 +44,8 @@ def entered(given: Any, buffer: Buffer, dtype: str) -> Array:
         reasons.append(f"it is of {array.dtype.name}, the kernel reads {dtype}")
     if not array.flags.c_contiguous:
         reasons.append("it is not row-major")
+    if not array.flags.writeable:
+        reasons.append("it is read-only, and NumPy does not share such memory")
     if not reasons and array.ctypes.data % ALIGNMENT:
         reasons.append(f"it does not begin at a multiple of {ALIGNMENT} bytes")
     if not reasons:

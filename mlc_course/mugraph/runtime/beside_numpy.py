@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mlc_course.machine import describe, usable_cores
+from mlc_course.errors import Undecided
+from mlc_course.machine import usable_cores
 from mlc_course.measure import Comparison, compare, limited_threads
-from mlc_course.mugraph.codegen import Estimate, KernelProgram, choices, cpu_of, estimate
+from mlc_course.mugraph.codegen import CodeVerdict, CpuProgram
 from mlc_course.mugraph.ir import KernelGraph
 from mlc_course.mugraph.programs import in_numpy
 from mlc_course.mugraph.runtime.arrays import random_inputs
 from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
-from mlc_course.mugraph.runtime.compiled import Compiled, compile_graph, measured_rates
+from mlc_course.mugraph.runtime.compiled import (
+    Compiled,
+    compile_graph,
+    programs,
+    verified_code,
+)
 
 NUMPY = "NumPy"
 
@@ -27,15 +33,15 @@ class Racer:
     limited_by: str
     passed: Check
     comparison: Comparison
+    lowered: CpuProgram
+    verdict: CodeVerdict | Undecided | None = None  # of the kernels as code, if it was asked for
 
 
 @dataclass(frozen=True)
 class _Entry:
     name: str
     graph: KernelGraph
-    program: KernelProgram
-    seconds: float
-    limited_by: str
+    lowered: CpuProgram
 
 
 def race(
@@ -60,7 +66,10 @@ def race(
     threads = usable_cores() if threads is None else threads
     said = on_step or (lambda step: None)
     entries = _entries(graphs, threads, most_tilings)
-    firsts = sorted({each.name: each for each in reversed(entries)}.values(), key=_seconds)
+    firsts = sorted(
+        {each.name: each for each in reversed(entries)}.values(),
+        key=lambda each: each.lowered.seconds,
+    )
     fastest = [each.name for each in firsts if each.name not in always]
     chosen = {*fastest[:most_graphs], *always}
     inputs = random_inputs(program)
@@ -68,7 +77,7 @@ def race(
     calls = {}
     for number, each in enumerate(one for one in entries if one.name in chosen):
         said(f"compile {each.name}")
-        compiled = compile_graph(each.graph, threads=threads, program=each.program)
+        compiled = compile_graph(each.graph, threads=threads, lowered=each.lowered)
         bound = compiled.bind(inputs)
         with limited_threads(threads):
             passed = check(each.graph, inputs, bound())
@@ -83,7 +92,15 @@ def race(
         budget_s=budget_s,
     )
     racers = [
-        Racer(each.name, compiled, each.seconds, each.limited_by, passed, compared[number])
+        Racer(
+            each.name,
+            compiled,
+            each.lowered.seconds,
+            each.lowered.limited_by,
+            passed,
+            compared[number],
+            each.lowered,
+        )
         for number, (each, compiled, passed) in made.items()
     ]
     return sorted(racers, key=lambda racer: -racer.comparison.ratio)
@@ -97,20 +114,29 @@ def fastest_of_each(racers: Sequence[Racer]) -> list[Racer]:
     return list(found.values())
 
 
-def _entries(graphs: Mapping[str, KernelGraph], threads: int, most: int) -> list[_Entry]:
-    cpu, rates = cpu_of(describe()), measured_rates(threads)
+def verified(
+    racers: Sequence[Racer], on_step: Callable[[str], object] | None = None
+) -> list[Racer]:
+    """Return racers whose kernels have been compared with their graphs as code.
+
+    A graph that is too large for that has the error as its verdict. Raises ``WrongResult`` for
+    kernels that are refused.
+    """
     found = []
-    for name, graph in graphs.items():
-        for program in choices(graph, cpu, rates, most):
-            parts = [estimate(kernel, rates) for kernel in program.kernels]
-            limit = _limit(parts)
-            found.append(_Entry(name, graph, program, sum(p.total for p in parts), limit))
+    for each in racers:
+        if on_step:
+            on_step(f"verify {each.name}")
+        try:
+            verdict: CodeVerdict | Undecided = verified_code(each.name, each.lowered)
+        except Undecided as error:
+            verdict = error
+        found.append(replace(each, verdict=verdict))
     return found
 
 
-def _limit(parts: Sequence[Estimate]) -> str:
-    return max(parts, key=lambda part: part.total).limited_by
-
-
-def _seconds(entry: _Entry) -> float:
-    return entry.seconds
+def _entries(graphs: Mapping[str, KernelGraph], threads: int, most: int) -> list[_Entry]:
+    return [
+        _Entry(name, graph, lowered)
+        for name, graph in graphs.items()
+        for lowered in programs(graph, threads, most)
+    ]

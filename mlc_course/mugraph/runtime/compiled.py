@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mlc_course.errors import UsageError, check_known
+from mlc_course.errors import UsageError, WrongResult, check_known
 from mlc_course.machine import describe, usable_cores
 from mlc_course.mugraph.codegen import (
+    CodeVerdict,
+    CpuProgram,
     Kernel,
     KernelProgram,
     Rates,
@@ -46,6 +48,7 @@ class Compiled:
     entries: tuple[Callable[..., None], ...] = field(repr=False)
     checked: bool = False
     first_check: Check | None = None
+    verdict: CodeVerdict | None = None  # of the kernels as code, if they were verified
 
     def __call__(self, *arrays: Any, **named: Any) -> list[Array]:
         """Return the graph's outputs, new arrays in each call.
@@ -137,29 +140,49 @@ def compile_graph(
     threads: int | None = None,
     storage: str = "float32",
     checked: bool = False,
-    program: KernelProgram | None = None,
+    verified: bool = False,
+    lowered: CpuProgram | None = None,
 ) -> Compiled:
     """Compile a graph for a target: a callable on arrays.
 
     Every block graph becomes a kernel, with the tiling that the cost model puts first for this
-    machine; operators outside block graphs get kernels of their own. ``program`` is used instead,
-    if it is given. ``storage`` is the type of all tensors in memory; sums are kept in float32. With
-    ``checked`` the first call is compared with the interpreter.
+    machine; operators outside block graphs get kernels of their own. ``lowered`` kernels are used
+    instead, if they are given. ``storage`` is the type of all tensors in memory; sums are kept in
+    float32. With ``checked`` the first call is compared with the interpreter. With ``verified`` the
+    kernels are compared with the graph as code, over finite fields, before they are compiled.
 
-    Raises ``UsageError`` for an unknown target, storage or number of threads.
+    Raises ``UsageError`` for an unknown target, storage or number of threads, ``WrongResult`` for
+    kernels that are refused, and ``Undecided`` where the graph cannot be made small enough.
     """
     check_known("no target", target, TARGETS)
     check_known("no storage", storage, STORAGE)
     threads = usable_cores() if threads is None else threads
     if not 1 <= threads <= usable_cores():
         raise UsageError("threads", expected=f"1 to {usable_cores()}", got=threads)
-    if program is None:
-        (program,) = programs(graph, threads)
+    if lowered is None:
+        (lowered,) = programs(graph, threads)
+    verdict = verified_code(graph.name, lowered) if verified else None
+    program = lowered.program
     entries = tuple(_entry(kernel, str(kernel), storage, threads) for kernel in program.kernels)
-    return Compiled(graph, program, target, threads, storage, entries, checked)
+    made = Compiled(graph, program, target, threads, storage, entries, checked)
+    made.verdict = verdict
+    return made
 
 
-def programs(graph: KernelGraph, threads: int, most: int = 1) -> list[KernelProgram]:
+def verified_code(name: str, lowered: CpuProgram) -> CodeVerdict:
+    """Return the verdict on kernels as code; raise ``WrongResult`` where they are refused."""
+    verdict = lowered.verified()
+    if not verdict.equal:
+        raise WrongResult(
+            f"{name}: its kernels are refused",
+            expected="kernels that compute what the graph does",
+            got=verdict,
+            hint="this is a fault of the compiler: please report the graph",
+        )
+    return verdict
+
+
+def programs(graph: KernelGraph, threads: int, most: int = 1) -> list[CpuProgram]:
     """Return the programs of a graph with the tilings that the cost model puts first."""
     return choices(graph, cpu_of(describe()), measured_rates(threads), most)
 

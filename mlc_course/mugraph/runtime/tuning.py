@@ -46,7 +46,7 @@ def tuned(
     listed = programs(graph, threads, most)
     for number, program in enumerate(listed, 1):
         found.append(
-            compile_graph(graph, target, threads=threads, storage=storage, program=program)
+            compile_graph(graph, target, threads=threads, storage=storage, lowered=program)
         )
         if on_program:
             on_program(number, len(listed))

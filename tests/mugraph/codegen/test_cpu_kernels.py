@@ -16,6 +16,7 @@ from small_graphs import MEDIUM, small
 from mlc_course.machine import describe
 from mlc_course.mugraph.codegen import (
     Cpu,
+    CpuProgram,
     cpu_of,
     cut_extent,
     free_axes,
@@ -55,11 +56,10 @@ def one_step(graph: KernelGraph) -> KernelGraph:
 def agrees(graph: KernelGraph, tiles: dict[int, dict[str, int]] | None = None, cpu: Cpu = CPU):
     """Check a graph, compiled with these tiles by place, against the interpreter."""
     whole = in_blocks(graph)
-    kernels = [
-        lower(whole, place, retiled(whole, place, (tiles or {}).get(place, {})), cpu)
-        for place, _ in whole.blocks
-    ]
-    compiled = compile_graph(graph, threads=1, program=program_of(whole, kernels))
+    tilings = [retiled(whole, place, (tiles or {}).get(place, {})) for place, _ in whole.blocks]
+    kernels = [lower(whole, place, each, cpu) for place, each in enumerate(tilings)]
+    lowered = CpuProgram(program_of(whole, kernels), tuple(tilings), cpu, ())
+    compiled = compile_graph(graph, threads=1, lowered=lowered)
     inputs = random_inputs(graph)
     found = check(graph, inputs, compiled(**inputs))
     assert found.passed, f"{graph}\n{compiled.program}\n{found}"

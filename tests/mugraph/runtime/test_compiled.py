@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from small_graphs import MEDIUM, small
 
 from mlc_course.errors import CourseError, GraphError, UsageError, WrongResult
 from mlc_course.machine import usable_cores
+from mlc_course.mugraph.codegen import kernel_mutants
 from mlc_course.mugraph.ir import KernelGraph, parse, run
 from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, in_numpy, published, workload
 from mlc_course.mugraph.runtime import (
@@ -107,7 +109,12 @@ def test_an_array_of_another_kind_is_copied_or_read(
         (got,) = linear(**inputs)
     np.testing.assert_allclose(got, wanted(linear.graph, inputs)[0], rtol=1e-5, atol=1e-5)
     array = np.asarray(inputs["X"])
-    moved = array.dtype != np.float32 or not array.flags.c_contiguous or array.ctypes.data % 64
+    moved = (
+        array.dtype != np.float32
+        or not array.flags.c_contiguous
+        or not array.flags.writeable
+        or array.ctypes.data % 64
+    )
     assert bool(said) == bool(moved)
     assert all("input X is copied: " in str(each.message) for each in said)
 
@@ -248,6 +255,24 @@ def test_a_first_call_is_checked() -> None:
     made = compile_graph(program, threads=1, checked=True)
     made(**random_inputs(program))
     assert made.first_check is not None and made.first_check.passed
+
+
+@pytest.mark.parametrize("name", PROGRAM_OF)
+def test_kernels_are_verified_as_code(name: str) -> None:
+    made = compile_graph(published(name), threads=1, verified=True)
+    assert made.verdict is not None and made.verdict.equal
+    assert made.verdict.error_bound <= 1e-9
+    assert str(made.verdict).startswith("equal to its graph on ")
+
+
+def test_a_kernel_that_reads_another_element_is_not_compiled() -> None:
+    graph = small(workload("lora"), MEDIUM)
+    (lowered,) = compiled.programs(graph, 1)
+    first, *others = lowered.program.kernels
+    mutant = next(iter(kernel_mutants(first))).kernel
+    wrong = replace(lowered.program, kernels=(mutant, *others))
+    with pytest.raises(WrongResult, match="lora: its kernels are refused"):
+        compile_graph(graph, threads=1, verified=True, lowered=replace(lowered, program=wrong))
 
 
 def test_a_wrong_kernel_is_found() -> None:
