@@ -24,6 +24,7 @@ from PIL import Image
 
 from mlc_course.commands import main as mlc_course
 from mlc_course.exercise import UnmetCheck, check, computes, inner_stride, scheduled
+from mlc_course.mugraph.codegen import Cpu, lower, retiled
 from mlc_course.mugraph.cost import cost, target
 from mlc_course.mugraph.programs import published, workload
 from mlc_course.tensor_program.ladders import Record, load, made_on, record
@@ -278,6 +279,47 @@ def grading() -> str:
     )
 
 
+def a_kernel() -> str:
+    """The kernel program of a fused graph on small sizes, for a machine with AVX-512."""
+    graph = published("rms_norm_matmul_fused").resized({"d": 2048, "n": 6144})
+    kernel = lower(graph, 0, retiled(graph, 0, {"x": 3072, "k": 512}), Cpu(16, 32))
+    return fenced(str(kernel))
+
+
+def kernels_beside_numpy() -> str:
+    """The figures of ``benchmarks/codegen_cpu.py`` on both machines, a line for each program."""
+    parts = []
+    for name in ("codegen_cpu", "codegen_cpu_avx2"):
+        if not (RESULTS / f"{name}.json").exists():
+            continue
+        record = recorded(name)
+        threads = sorted({int(key.removeprefix("mean_on_")) for key in record if "mean_on" in key})
+        head = "| program | " + " | ".join(
+            f"{n} thread{'s' * (n > 1)}: NumPy | ours | ratio | of the roof | fusion alone"
+            for n in threads
+        )
+        lines = []
+        for row in record["rows"]:
+            cells = [row["program"]]
+            for n in threads:
+                it = row[f"on_{n}"]
+                low, high = it["interval"]
+                cells += [
+                    f"{it['numpy_ms']:.3g} ms",
+                    f"{it['ms']:.3g} ms",
+                    f"{it['ratio']:.2f} [{low:.2f}, {high:.2f}]",
+                    f"{it['of_the_roof']:.0%}",
+                    f"{it['of_unfused']:.2f}",
+                ]
+            lines.append(f"| {' | '.join(cells)} |")
+        means = ", ".join(
+            f"{record[f'mean_on_{n}']:.2f} on {n} thread{'s' * (n > 1)}" for n in threads
+        )
+        made = f"Geometric mean: {means}. {made_on(record)}; `benchmarks/codegen_cpu.py`."
+        parts.append(f"{rows(f'{head} |', *lines)}\n\n{made}")
+    return "\n\n".join(parts)
+
+
 SAMPLES: Mapping[str, Callable[[], str]] = {
     "lessons": lessons,
     "check": a_check,
@@ -307,6 +349,8 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "ranking": ranking,
     "models": models,
     "grading": grading,
+    "a-kernel": a_kernel,
+    "kernels-beside-numpy": kernels_beside_numpy,
 }
 DRAWN_AT_RANDOM = {
     "verify",
