@@ -1,0 +1,207 @@
+"""Where do a block's buffers lie in its shared memory? Those not alive together share a place.
+
+Time is counted in *barrier intervals*: between two barriers some threads may be ahead of others, so
+all that is accessed in one interval is alive together. What a loop writes behind its last barrier
+may meet what the last iteration still reads; buffers of a pipeline are alive from the moment a copy
+sets out. A buffer is alive from a write to the last read of what it wrote, and dead until the next
+write: a loop's tile may lie where another lies at another time of every iteration.
+
+The least memory is found by branch and bound, which is small at these sizes. ``first_fit``,
+``best_fit`` and ``worst_fit`` are what Mirage's transpiler chooses from, for comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlc_course.mugraph.codegen.kernel_program import Body, Buffer
+from mlc_course.mugraph.codegen.thread_accesses import (
+    Accesses,
+    Event,
+    Gap,
+    Step,
+    touched,
+    walked,
+)
+
+# A copy moves up to 16 bytes, and so does a thread's widest access: both need addresses that their
+# size divides. A whole row of banks (128 bytes) is not needed: what a buffer's place adds to all
+# addresses moves all banks alike.
+ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class Need:
+    """A buffer of so many bytes that is alive in some intervals."""
+
+    name: str
+    size: int
+    alive: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The places of all buffers, in bytes, and the size of the whole."""
+
+    offsets: tuple[tuple[str, int], ...]
+    total: int
+
+
+def needs(
+    bodies: Iterable[Body], buffers: Iterable[Buffer], size_of: Callable[[Buffer], int]
+) -> tuple[Need, ...]:
+    """Return in which barrier intervals each buffer is alive.
+
+    A block runs one of the ``bodies``, which have their barriers.
+    """
+    events: list[Event] = []
+    for body in bodies:
+        events += [*walked(body), Gap((), is_barrier=True)]
+    found = lifetimes(events)
+    return tuple(
+        Need(each.name, rounded(size_of(each)), found[each.name])
+        for each in buffers
+        if each.name in found
+    )
+
+
+def rounded(size: int) -> int:
+    """Return a size in bytes up to the next possible place."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def lifetimes(events: Sequence[Event]) -> dict[str, frozenset[int]]:
+    """Return the barrier intervals in which each buffer is alive."""
+    interval = 0
+    written: dict[str, np.ndarray] = {}  # the interval in which each element was written last
+    alive: dict[str, set[int]] = {}
+
+    def access(each: Accesses) -> None:
+        name = each.buffer.name
+        least, greatest = touched(each)
+        chosen = least <= greatest
+        if not chosen.any():
+            return
+        last = written.setdefault(name, np.full(len(chosen), interval))
+        begun = interval if each.writes else int(last[chosen].min())
+        alive.setdefault(name, set()).update(range(begun, interval + 1))
+        if each.writes:
+            last[chosen] = interval
+
+    for event in events:
+        match event:
+            case Gap():
+                interval += event.is_barrier
+            case Step():
+                for each in event.accesses:
+                    access(each)
+    return {name: frozenset(each) for name, each in alive.items()}
+
+
+def most_alive(wanted: Sequence[Need]) -> int:
+    """Return the largest sum of sizes alive in one interval: no plan needs less."""
+    intervals = frozenset[int]().union(*(each.alive for each in wanted))
+    return max((sum(n.size for n in wanted if i in n.alive) for i in intervals), default=0)
+
+
+def least_memory(wanted: Sequence[Need]) -> Plan:
+    """Return a plan that needs as few bytes as any.
+
+    Each buffer lies as low as those placed before it let it; some order of placing gives the least
+    memory. Orders are cut off where the best one known is reached, and the search ends where the
+    largest sum of sizes alive together is reached, or the heuristics reach it.
+    """
+    floor = most_alive(wanted)
+    best = min((fit(wanted) for fit in HEURISTICS.values()), key=lambda each: each.total)
+    if best.total == floor:
+        return best
+    meets = _meetings(wanted)
+    order = sorted(wanted, key=lambda each: -each.size)
+    seen = set[frozenset[tuple[str, int]]]()
+
+    def place(placed: dict[str, int], total: int) -> bool:
+        """Place all others; True where the least possible is reached."""
+        nonlocal best
+        if total >= best.total:
+            return False
+        state = frozenset(placed.items())
+        if state in seen:
+            return False
+        seen.add(state)
+        if len(placed) == len(order):
+            best = Plan(tuple((each.name, placed[each.name]) for each in wanted), total)
+            return total == floor
+        for each in order:
+            if each.name not in placed:
+                at = _holes(each, placed, meets)[0][0]
+                if place({**placed, each.name: at}, max(total, at + each.size)):
+                    return True
+        return False
+
+    place({}, 0)
+    return best
+
+
+# ---- heuristics: buffers are placed one after the other, in the order in which they come alive
+
+
+def first_fit(wanted: Sequence[Need]) -> Plan:
+    """Place each buffer in the lowest hole that it fits."""
+    return _one_by_one(wanted, lambda holes: holes[0])
+
+
+def best_fit(wanted: Sequence[Need]) -> Plan:
+    """Place each buffer in the smallest hole that it fits."""
+    return _one_by_one(wanted, lambda holes: min(holes, key=lambda hole: hole[1]))
+
+
+def worst_fit(wanted: Sequence[Need]) -> Plan:
+    """Place each buffer in the largest hole that it fits; above all others only if none does."""
+    return _one_by_one(wanted, lambda holes: max(holes[:-1] or holes, key=lambda hole: hole[1]))
+
+
+HEURISTICS: Mapping[str, Callable[[Sequence[Need]], Plan]] = {
+    "first fit": first_fit,
+    "best fit": best_fit,
+    "worst fit": worst_fit,
+}
+Hole = tuple[int, int]  # its place and its size
+ABOVE_ALL = 1 << 60
+
+
+def _one_by_one(wanted: Sequence[Need], choose: Callable[[list[Hole]], Hole]) -> Plan:
+    meets = _meetings(wanted)
+    placed: dict[str, int] = {}
+    total = 0
+    for each in sorted(wanted, key=lambda need: min(need.alive, default=0)):
+        at, _ = choose(_holes(each, placed, meets))
+        placed[each.name] = at
+        total = max(total, at + each.size)
+    return Plan(tuple((each.name, placed[each.name]) for each in wanted), total)
+
+
+def _meetings(wanted: Sequence[Need]) -> dict[str, list[Need]]:
+    return {
+        one.name: [other for other in wanted if other is not one and one.alive & other.alive]
+        for one in wanted
+    }
+
+
+def _holes(
+    need: Need, placed: Mapping[str, int], meets: Mapping[str, Sequence[Need]]
+) -> list[Hole]:
+    """The holes that are large enough, from the lowest to the one above all."""
+    taken = sorted(
+        (placed[each.name], placed[each.name] + each.size)
+        for each in meets[need.name]
+        if each.name in placed
+    )
+    found, begin = list[Hole](), 0
+    for low, high in taken:
+        if low - begin >= need.size:
+            found.append((begin, low - begin))
+        begin = max(begin, high)
+    return [*found, (begin, ABOVE_ALL)]
