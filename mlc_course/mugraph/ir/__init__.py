@@ -11,7 +11,15 @@ from mlc_course.mugraph.ir.builder import BlockBuilder, Builder, Value
 from mlc_course.mugraph.ir.check import AFTER, ALWAYS, GRID_AXES, LOOP, offsets, resolved
 from mlc_course.mugraph.ir.constants import Constant, Number, root
 from mlc_course.mugraph.ir.graph import KernelGraph
-from mlc_course.mugraph.ir.interpreter import Access, Index, evaluate, indices, run
+from mlc_course.mugraph.ir.interpreter import (
+    Access,
+    Blocks,
+    Index,
+    evaluate,
+    indices,
+    run,
+    value_of,
+)
 from mlc_course.mugraph.ir.json_form import from_json, to_json
 from mlc_course.mugraph.ir.mirage import read_mirage
 from mlc_course.mugraph.ir.nodes import (
@@ -39,6 +47,7 @@ __all__ = [
     "BY_NAME",
     "BlockBuilder",
     "BlockGraph",
+    "Blocks",
     "Builder",
     "Constant",
     "Equation",
@@ -73,5 +82,6 @@ __all__ = [
     "run",
     "thread_graph",
     "thread_lines",
+    "value_of",
     "to_json",
 ]

@@ -71,27 +71,28 @@ def evaluate(
     for place, equation in enumerate(graph.equations):
         operands = [values[number] for number in equation.operands]
         if isinstance(equation.op, BlockGraph):
-            values += _Blocks(graph, place, equation.op, operands, m, watch).results()
+            values += Blocks(graph, place, equation.op, operands, m, watch).results()
         else:
-            values.append(m.stored(_value(equation, operands, m, graph.size_of)))
+            values.append(m.stored(value_of(equation, operands, m, graph.size_of)))
     return [values[number] for number in graph.outputs]
 
 
-def _value(
+def value_of(
     equation: Equation, operands: Sequence[Tensor], m: Arithmetic, sizes: Mapping[str, int]
 ) -> Tensor:
+    """Return the value of an operator, or of a thread graph, in the arithmetic ``m``."""
     check_time()
     op = equation.op
     if isinstance(op, ThreadGraph):
         values = list(operands)
         for inner in op.equations:
-            values.append(_value(inner, [values[n] for n in inner.operands], m, sizes))
+            values.append(value_of(inner, [values[n] for n in inner.operands], m, sizes))
         return values[-1]
     assert isinstance(op, Op)
     return op.meaning(m, *operands, **resolved(equation, sizes))
 
 
-class _Blocks:
+class Blocks:
     """The run of one graph-defined operator."""
 
     def __init__(
@@ -145,10 +146,15 @@ class _Blocks:
     def _load(self, index: Index, iteration: Index, values: list[Tensor]) -> None:
         axes = (*self.block.grid, *self.block.loops)
         at = dict(zip((name for name, _ in axes), (*index, *iteration), strict=True))
-        for number, load in enumerate(self.block.loads):
-            slices = offsets((*load.imap, *load.fmap), axes, at, self.tiles.shapes[number])
+        for number in range(len(self.block.loads)):
+            slices = self.slices(number, axes, at)
             values[number] = self.m.take(self.operands[number], slices)
             self.watch(Access(self.place, "load", number, index, iteration, slices))
+
+    def slices(self, number: int, axes: Axes, at: Mapping[str, int]) -> tuple[slice, ...]:
+        """Return which part of its operand a load copies."""
+        load = self.block.loads[number]
+        return offsets((*load.imap, *load.fmap), axes, at, self.tiles.shapes[number])
 
     def _carry(
         self,
@@ -176,7 +182,7 @@ class _Blocks:
         return self.m.stored(joined)
 
     def _stored(self, equation: Equation, operands: Sequence[Tensor]) -> Tensor:
-        return self.m.stored(_value(equation, operands, self.m, self.sizes))
+        return self.m.stored(value_of(equation, operands, self.m, self.sizes))
 
     def _store(self, number: int, index: Index, values: Sequence[Tensor]) -> Tensor:
         store = self.block.stores[number]

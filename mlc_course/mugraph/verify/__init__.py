@@ -18,20 +18,32 @@ from mlc_course.mugraph.verify.equivalence import (
     together,
     verify,
 )
-from mlc_course.mugraph.verify.false_accept_bound import Levels, meeting, order_chance
+from mlc_course.mugraph.verify.false_accept_bound import (
+    Levels,
+    meeting,
+    needed_tests,
+    order_chance,
+)
 from mlc_course.mugraph.verify.field import Field, Level, Residues
 from mlc_course.mugraph.verify.formula_bounds import Bounds
+from mlc_course.mugraph.verify.free_maxima import FreeMaxima
 from mlc_course.mugraph.verify.primes import Successors, Tower, draw
 from mlc_course.mugraph.verify.small_sizes import family
+from mlc_course.mugraph.verify.uninterpreted import Divisor, Growth, Growths, Uninterpreted
 
 __all__ = [
     "Bounds",
+    "Divisor",
     "Field",
+    "FreeMaxima",
+    "Growth",
+    "Growths",
     "Level",
     "Levels",
     "Residues",
     "Successors",
     "Tower",
+    "Uninterpreted",
     "Verdict",
     "compared",
     "core",
@@ -41,6 +53,7 @@ __all__ = [
     "family",
     "formulas",
     "meeting",
+    "needed_tests",
     "order_chance",
     "plain_verdict",
     "read_verdict",

@@ -36,15 +36,24 @@ class FreeMaxima:
         return self._largest("max", self.sum(self._members("max", x), axis))
 
     def _members(self, name: str, x: Any) -> Any:
-        known = self._of.get(id(x))
-        if known and known[1] == name:
-            return known[2]
+        known = self.is_largest_of(x)
+        if known and known[0] == name:
+            return known[1]
         return self.function(f"{name} of", x)
 
     def _largest(self, name: str, members: Any) -> Any:
         found = self.function(name, members)
-        self._of[id(found)] = found, name, members
+        self.keep_members(found, name, members)
         return found
+
+    def is_largest_of(self, x: Any) -> tuple[str, Any] | None:
+        """Return max or min and what is inside of f, if x is known to be such a value."""
+        known = self._of.get(id(x))
+        return known and known[1:]
+
+    def keep_members(self, x: Any, name: str, members: Any) -> None:
+        """Remember of x, as it is read back from somewhere, that it is f of these members."""
+        self._of[id(x)] = x, name, members
 
     def sum(self, x: Any, axis: int) -> Any:
         """Add up along an axis, as the arithmetic does."""

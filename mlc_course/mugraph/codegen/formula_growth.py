@@ -1,0 +1,130 @@
+"""Bounds on the formulas that a kernel computes, right or wrong, for the chance of a false accept.
+
+``verify.Growth`` bounds a tensor's degree and the size of its coefficients. A kernel's buffers hold
+parts of many tensors at different times, so one bound is kept for all elements of a buffer, and
+where elements are added up, their denominators count as all different. That is coarse, and enough:
+primes of 31 bits leave room.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mlc_course.mugraph.codegen.kernel_program import (
+    Allocate,
+    Apply,
+    Axis,
+    Compute,
+    Constant,
+    Copy,
+    Kernel,
+    Read,
+    Select,
+    Value,
+)
+from mlc_course.mugraph.codegen.kernel_walk import Points, Step, Walk, copied, kept_axes
+from mlc_course.mugraph.verify import Divisor, Growth, Growths
+
+
+def growths(kernel: Kernel, inputs: Mapping[str, Growth], bounds: Growths) -> Mapping[str, Growth]:
+    """Return the bounds of a kernel's outputs by name, from those of its inputs.
+
+    What it calls and divides by is counted in ``bounds``.
+    """
+    run = _Run(kernel, inputs, bounds)
+    run.run()
+    return {each.name: run.of[each.name] for each in kernel.outputs}
+
+
+class _Run(Walk):
+    def __init__(self, kernel: Kernel, inputs: Mapping[str, Growth], bounds: Growths) -> None:
+        super().__init__(kernel)
+        self.bounds = bounds
+        self.of = {each.name: any_element(inputs[each.name]) for each in kernel.inputs}
+        for each in (*kernel.outputs, *kernel.shared):
+            self.of[each.name] = bounds.integer(1)
+        self.members = 0.0  # ln of how many values a maximum may be of, each as often as it counts
+
+    def step(self, statement: Step, points: Points) -> None:
+        match statement:
+            case Compute():
+                self._compute(statement, points)
+            case Copy():
+                self._compute(copied(statement), points)
+            case Allocate(buffer):
+                self.of[buffer.name] = self.bounds.integer(1)
+
+    def _compute(self, s: Compute, points: Points) -> None:
+        count = math.prod(points.shape) * math.prod(axis.extent for axis in s.axes)
+        value = self._reduced(self._value(s.value, count), s, kept_axes(s), count)
+        before = self.of[s.target.name]
+        match s.combine:
+            case "add":
+                value = before + value
+            case "max" | "min":
+                value = self._largest(s.combine, count, before, value)
+        self.of[s.target.name] = covering(before, value)
+
+    def _value(self, value: Value, count: int) -> Growth:
+        match value:
+            case Constant(number):
+                return any_element(self.bounds.constant(number))
+            case Read(buffer):
+                return self.of[buffer.name]
+            case Select(_, then, otherwise):
+                return covering(self._value(then, count), self._value(otherwise, count))
+            case Apply(name, args):
+                return self._applied(name, [self._value(each, count) for each in args], count)
+
+    def _applied(self, name: str, args: list[Growth], count: int) -> Growth:
+        many = [replace(each, shape=(count,)) for each in args]
+        match name:
+            case "add" | "sub":
+                return args[0] + args[1]
+            case "mul":
+                return args[0] * args[1]
+            case "div":
+                return any_element(args[0] * any_element(self.bounds.inverse(many[1])))
+            case "max" | "min":
+                return self._largest(name, count, *args)
+            case "exp":
+                return any_element(self.bounds.exp(many[0]))
+        return any_element(self.bounds.function(name, many[0]))
+
+    def _reduced(self, value: Growth, s: Compute, kept: tuple[Axis, ...], count: int) -> Growth:
+        summed = math.prod(axis.extent for axis in s.axes if axis not in kept)
+        if summed == 1 or s.combine != "add":
+            return value
+        along = frozenset({0})
+        below = tuple(replace(each, axes=along) for each in value.below)
+        return any_element(self.bounds.sum(replace(value, shape=(summed,), below=below), 0))
+
+    def _largest(self, name: str, count: int, *args: Growth) -> Growth:
+        """Bound f of the sum of g of many values (``verify.FreeMaxima``)."""
+        for each in args:
+            self.bounds.function(f"{name} of", replace(each, shape=(count,)))
+        self.members += math.log(1 + count)
+        inside = replace(self.bounds.integer(1), degree=1, ln=self.members, shape=(count,))
+        return any_element(self.bounds.function(name, inside))
+
+
+def any_element(x: Growth) -> Growth:
+    """Return the bound of each element of a tensor, with one divisor in place of several."""
+    degree, ln = x.bottom
+    below = (Divisor(frozenset(), degree, ln),) if x.below else ()
+    return replace(x, shape=(), below=below)
+
+
+def covering(a: Growth, b: Growth) -> Growth:
+    """Return a bound on either of two elements."""
+    (degree, ln), (other, other_ln) = a.bottom, b.bottom
+    below = (Divisor(frozenset(), max(degree, other), max(ln, other_ln)),)
+    return replace(
+        a,
+        degree=max(a.degree, b.degree),
+        ln=max(a.ln, b.ln),
+        below=below if a.below or b.below else (),
+        depth=max(a.depth, b.depth),
+    )
