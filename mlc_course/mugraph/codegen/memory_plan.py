@@ -79,25 +79,28 @@ def lifetimes(events: Sequence[Event]) -> dict[str, frozenset[int]]:
     written: dict[str, np.ndarray] = {}  # the interval in which each element was written last
     alive: dict[str, set[int]] = {}
 
-    def access(each: Accesses) -> None:
+    def access(each: Accesses, *, begins: bool) -> None:
         name = each.buffer.name
         least, greatest = touched(each)
         chosen = least <= greatest
         if not chosen.any():
             return
         last = written.setdefault(name, np.full(len(chosen), interval))
-        begun = interval if each.writes else int(last[chosen].min())
+        begun = interval if begins else int(last[chosen].min())
         alive.setdefault(name, set()).update(range(begun, interval + 1))
-        if each.writes:
+        if begins:
             last[chosen] = interval
 
     for event in events:
         match event:
             case Gap():
                 interval += event.is_barrier
-            case Step():
-                for each in event.accesses:
-                    access(each)
+            case Step(_, accesses, landed):
+                started = accesses[: len(accesses) - len(landed)]
+                for each in started:
+                    access(each, begins=each.writes)
+                for each in landed:
+                    access(each, begins=False)
     return {name: frozenset(each) for name, each in alive.items()}
 
 

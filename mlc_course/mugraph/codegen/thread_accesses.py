@@ -246,10 +246,14 @@ def registers_of(statement: Threads) -> tuple[frozenset[str], frozenset[str]]:
 
 @dataclass(frozen=True)
 class Step:
-    """All threads run one ``Threads`` statement, at this place of the text, with these accesses."""
+    """All threads run one ``Threads`` statement, at this place of the text, with these accesses.
+
+    ``landed`` are those of them that are copies of before, which are awaited now.
+    """
 
     path: Path
     accesses: tuple[Accesses, ...]
+    landed: tuple[Accesses, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -273,7 +277,7 @@ def walked(body: Body) -> list[Event]:
     known: dict[Path, list[Accesses | CommitCopies | AwaitCopies]] = {}
 
     def one(statement: Threads, path: Path, numbers: Mapping[str, int]) -> Step:
-        found = dict[Accesses, None]()
+        found, landed = dict[Accesses, None](), dict[Accesses, None]()
         if path not in known:
             known[path] = accesses_of(statement)
         for each in known[path]:
@@ -283,14 +287,14 @@ def walked(body: Body) -> list[Event]:
                     open_group.clear()
                 case AwaitCopies(pending):
                     while len(under_way) > pending:
-                        found.update(dict.fromkeys(under_way.pop(0)))
+                        landed.update(dict.fromkeys(under_way.pop(0)))
                 case _:
                     now = each.at(numbers)
                     if now is not None:
                         found[now] = None
                         if now.wide[0] == WIDE:
                             open_group.append(now)
-        return Step(path, tuple(found))
+        return Step(path, (*found, *landed), tuple(landed))
 
     def go(body: Body, path: Path, numbers: Mapping[str, int]) -> Iterator[Event]:
         for place, statement in enumerate(body):

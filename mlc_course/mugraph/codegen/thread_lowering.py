@@ -97,7 +97,7 @@ class Gpu:
     """
 
     threads: int = 128
-    shared_bytes: int = 48 * 1024
+    shared_bytes: int = 96 * 1024
     stages: int = 3
     copy_bytes: int = 16
     storage_bytes: int = 2
