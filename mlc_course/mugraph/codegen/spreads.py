@@ -30,12 +30,17 @@ IDLE_TIME = 1  # per turn of rows that not all groups take part in
 
 @dataclass(frozen=True)
 class Spread:
-    """``groups`` x ``lanes`` threads on the elements of a tile, ``width`` neighbours at once."""
+    """``groups`` x ``lanes`` threads on the elements of a tile, ``width`` neighbours at once.
+
+    Each element is had by as many neighbouring threads as there are ``copies``: all of a row have
+    the row's sum.
+    """
 
     shape: Shape
     groups: int
     lanes: int
     width: int
+    copies: int = 1
 
     @property
     def rows(self) -> int:
@@ -102,6 +107,12 @@ def _spreads(shape: Shape, threads: int) -> Iterator[Spread]:
             full = parts % lanes == 0 or parts <= lanes < 2 * parts
             if threads % lanes == 0 and (is_power or lanes == threads) and full:
                 yield Spread(shape, threads // lanes, lanes, width)
+
+
+def of_rows(spread: Spread) -> Spread:
+    """Return the spread of one value for each row, which all threads of the row have."""
+    copies = spread.lanes * spread.copies
+    return Spread((*spread.shape[:-1], 1), spread.groups, 1, 1, copies)
 
 
 def narrowed(spread: Spread, shape: Shape) -> Spread:

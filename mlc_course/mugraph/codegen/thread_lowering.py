@@ -65,7 +65,7 @@ from mlc_course.mugraph.codegen.kernel_program import (
 )
 from mlc_course.mugraph.codegen.memory_plan import least_memory, needs
 from mlc_course.mugraph.codegen.shared_layouts import with_layouts
-from mlc_course.mugraph.codegen.spreads import Spread, copying, narrowed, spread_of
+from mlc_course.mugraph.codegen.spreads import Spread, copying, narrowed, of_rows, spread_of
 from mlc_course.mugraph.codegen.tile_graph import (
     CONCAT,
     ELEMENT,
@@ -210,6 +210,7 @@ class ThreadBlock(BlockLowering):
         self.ring: set[Buffer] = set()
         self.copied: list[Node] = []  # loads of the loop that are copied
         self.point: Point | None = None
+        self.made: Node | None = None  # the tile whose elements are being made
         super().__init__(whole, numbers, last, full)
         self.thread = self._loop_name("t")
         self.iterations = math.prod(steps for _, steps in whole.loops)
@@ -225,7 +226,21 @@ class ThreadBlock(BlockLowering):
     # ---- a statement by all threads
 
     def _spread(self, shape: Shape) -> Spread:
+        if shape in self.of_rows:
+            return self.of_rows[shape]
         return spread_of(tuple(shape), self.gpu.threads)
+
+    def _use(self, tiles: TileGraph) -> None:
+        self.of_rows: dict[Shape, Spread] = {}
+        super()._use(tiles)
+        if self.whole.loops and self.whole.tiling[self.whole.loops[-1][0]].short:
+            return  # rows of short tiles might be those of other threads
+        for node in self.t.nodes:
+            if node in self.live and node.kind == ELEMENT:
+                for each in node.args:
+                    if each.shape == (*node.shape[:-1], 1) != node.shape:
+                        spread = spread_of(node.shape, self.gpu.threads)
+                        self.of_rows.setdefault(each.shape, of_rows(spread))
 
     @contextmanager
     def _at_point(self, spread: Spread) -> Iterator[Point]:
@@ -233,8 +248,9 @@ class ThreadBlock(BlockLowering):
         names = self._loop_name("i"), self._loop_name("j"), self._loop_name("c")
         row_name, turn_name, name = names
         t = var(self.thread)
-        lane = t % spread.lanes if spread.groups > 1 else t
-        group = t // spread.lanes if spread.groups > 1 else ZERO
+        lane = t // spread.copies
+        group = lane // spread.lanes if spread.groups > 1 else ZERO
+        lane = lane % spread.lanes if spread.groups > 1 else lane
         row, rows = group, spread.row_turns
         part, turns = lane, spread.column_turns
         if rows > 1:
@@ -301,6 +317,8 @@ class ThreadBlock(BlockLowering):
             index = point.cell if target in self.held else tuple(where(point.index))
             if made == Read(target, index) and not combine:
                 return []
+            if target.scope != "registers" and point.spread.copies > 1:
+                point.when = point.when.both((var(self.thread) % point.spread.copies).is_equal(0))
             return [self._threads(point, [Compute(target, index, made, point.axes, combine)])]
 
     # ---- where tiles are kept
@@ -327,7 +345,7 @@ class ThreadBlock(BlockLowering):
             if stage and user.stage != stage:
                 continue
             match user.kind:
-                case "element" if user.shape == node.shape:
+                case "element" if self._are_together(node.shape, user.shape):
                     if not self._must(user) and not self._stays_with_thread(user):
                         return False
                 case "reduce" if self._style(user) is not None:
@@ -336,6 +354,11 @@ class ThreadBlock(BlockLowering):
                 case _:
                     return False
         return True
+
+    def _are_together(self, shape: Shape, larger: Shape) -> bool:
+        """Tell whether a thread that has an element of the larger tile has that of the other."""
+        own, other = self._spread(shape), self._spread(larger)
+        return own == other or own == of_rows(other)
 
     def place_of(self, node: Node) -> Buffer:
         if node.kind == REDUCE:
@@ -384,8 +407,12 @@ class ThreadBlock(BlockLowering):
     def read(self, buffer: Buffer, index: Sequence[Expr]) -> Value:
         at = tuple(index)
         if buffer in self.held:
-            assert self.point and self.point.index == at, (buffer, index)
-            return Read(buffer, self.point.cell)
+            point, spread = self.point, self.held[buffer]
+            assert point
+            if spread == point.spread and at == point.index:
+                return Read(buffer, point.cell)
+            assert spread == of_rows(point.spread) and at == (*point.index[:-1], ZERO), (buffer, at)
+            return Read(buffer, point.cell[:1] if spread.row_turns > 1 else (ZERO,))
         if buffer in self.shares:
             return self._added_up(buffer, at)
         if buffer in self.ring:
@@ -395,7 +422,7 @@ class ThreadBlock(BlockLowering):
     # ---- values that a thread computes once for several elements
 
     def _at(self, node: Node, index: Sequence[ExprLike]) -> Value:
-        if node.kind == ELEMENT and node not in self.buffers and self.point:
+        if node.kind == ELEMENT and node not in self.buffers and self.point and node is not self.made:
             at = at_index(node.shape, index)
             few = len(self.point.axes_in(at)) < len(self.point.axes)
             if self._is_known(at) and (few or len(self.users.get(node, [])) > 1):
@@ -599,7 +626,9 @@ class ThreadBlock(BlockLowering):
             return [self._threads(point, body)]
 
     def _materialized(self, node: Node) -> list[Statement]:
+        self.made = node
         made = super()._materialized(node)
+        self.made = None
         self._follow(node)
         return made
 
