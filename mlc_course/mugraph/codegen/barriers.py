@@ -62,12 +62,15 @@ def crossings(events: Sequence[Event]) -> list[Gaps]:
     Only the last crossing before each step counts: to those further back there are more gaps.
     """
     found = dict[Gaps, None]()
-    seen = dict[tuple[Step, Gaps], bool]()
-    known = dict[tuple[Step, Step], bool]()
-    steps = [place for place, each in enumerate(events) if isinstance(each, Step)]
-    for later in steps:
-        step = events[later]
-        assert isinstance(step, Step)
+    number_of = dict[Step, int]()
+    numbers = [  # equal steps have one number, which is compared faster
+        number_of.setdefault(each, len(number_of)) if isinstance(each, Step) else -1
+        for each in events
+    ]
+    known = dict[tuple[int, int], bool]()
+    for later, step in enumerate(events):
+        if isinstance(step, Gap):
+            continue
         between = set[Path]()
         for place in range(later - 1, -1, -1):
             event = events[place]
@@ -76,15 +79,12 @@ def crossings(events: Sequence[Event]) -> list[Gaps]:
                     break
                 between.add(event.path)
                 continue
-            pair = event, step
+            pair = numbers[place], numbers[later]
             if pair not in known:
                 known[pair] = steps_cross(event, step)
             if known[pair]:
                 found[frozenset(between)] = None
                 break
-            # an iteration that passed the same gaps before saw the same steps
-        del seen
-        seen = {}
     return list(found)
 
 

@@ -51,16 +51,10 @@ class Plan:
 
 
 def needs(
-    bodies: Iterable[Body], buffers: Iterable[Buffer], size_of: Callable[[Buffer], int]
+    body: Body, buffers: Iterable[Buffer], size_of: Callable[[Buffer], int]
 ) -> tuple[Need, ...]:
-    """Return in which barrier intervals each buffer is alive.
-
-    A block runs one of the ``bodies``, which have their barriers.
-    """
-    events: list[Event] = []
-    for body in bodies:
-        events += [*walked(body), Gap((), is_barrier=True)]
-    found = lifetimes(events)
+    """Return in which barrier intervals each buffer is alive, for a body with its barriers."""
+    found = lifetimes(walked(body))
     return tuple(
         Need(each.name, rounded(size_of(each)), found[each.name])
         for each in buffers
@@ -113,38 +107,35 @@ def most_alive(wanted: Sequence[Need]) -> int:
 def least_memory(wanted: Sequence[Need]) -> Plan:
     """Return a plan that needs as few bytes as any.
 
-    Each buffer lies as low as those placed before it let it; some order of placing gives the least
-    memory. Orders are cut off where the best one known is reached, and the search ends where the
-    largest sum of sizes alive together is reached, or the heuristics reach it.
+    Buffers are placed in the order of their places, each on top of those that it meets. Some order
+    gives the least memory: in any plan, buffers may sink in turn, the lowest first, until each lies
+    on another that it meets. Not followed are orders in which a buffer would lie below one placed
+    before it, and those that cannot get below the best plan known: all that are not placed yet lie
+    above the last place, and those alive together above each other. The search ends where the
+    largest sum of sizes alive together is reached.
     """
     floor = most_alive(wanted)
     best = min((fit(wanted) for fit in HEURISTICS.values()), key=lambda each: each.total)
-    if best.total == floor:
-        return best
     meets = _meetings(wanted)
     order = sorted(wanted, key=lambda each: -each.size)
-    seen = set[frozenset[tuple[str, int]]]()
 
-    def place(placed: dict[str, int], total: int) -> bool:
-        """Place all others; True where the least possible is reached."""
+    def place(placed: Mapping[str, int], last: tuple[int, int], total: int) -> None:
         nonlocal best
-        if total >= best.total:
-            return False
-        state = frozenset(placed.items())
-        if state in seen:
-            return False
-        seen.add(state)
-        if len(placed) == len(order):
+        left = [each for each in order if each.name not in placed]
+        if max(total, last[0] + most_alive(left)) >= best.total:
+            return
+        if not left:
             best = Plan(tuple((each.name, placed[each.name]) for each in wanted), total)
-            return total == floor
-        for each in order:
-            if each.name not in placed:
-                at = _holes(each, placed, meets)[0][0]
-                if place({**placed, each.name: at}, max(total, at + each.size)):
-                    return True
-        return False
+            return
+        for number, each in enumerate(order):
+            if each.name in placed or best.total == floor:
+                continue
+            below = (n for n in meets[each.name] if n.name in placed)
+            at = max((placed[n.name] + n.size for n in below), default=0)
+            if (at, number) > last:
+                place({**placed, each.name: at}, (at, number), max(total, at + each.size))
 
-    place({}, 0)
+    place({}, (0, -1), 0)
     return best
 
 

@@ -1,8 +1,8 @@
 """How are the elements of a tile spread over the threads of a block? In one way for each shape.
 
 The threads are a grid of groups and lanes: lanes lie along the last axis, a few neighbouring
-elements each, groups along all the other axes. So a thread has some rows and some columns of a tile,
-which makes it a register tile for a product::
+elements each, groups along all the other axes. So a thread has some rows and some columns of a
+tile, which makes it a register tile for a product::
 
     a 4 x 16 tile on 8 threads, 2 groups of 4 lanes, 2 elements wide, each element's thread:
         0 0 1 1 2 2 3 3 0 0 1 1 2 2 3 3

@@ -31,7 +31,6 @@ from mlc_course.mugraph.codegen.index_expressions import (
 from mlc_course.mugraph.codegen.kernel_program import (
     Apply,
     AwaitCopies,
-    Axis,
     Barrier,
     Body,
     Buffer,
@@ -128,12 +127,10 @@ def touched(accesses: Accesses) -> tuple[Array, Array]:
     size = math.prod(accesses.buffer.shape)
     least, greatest = np.full(size, threads), np.full(size, -1)
     chosen = elements[0][mask]
-    assert not chosen.size or 0 <= chosen.min() and chosen.max() < size, accesses
-    number = np.broadcast_to(
-        np.arange(threads).reshape(-1, *(1,) * (mask.ndim - 1)), mask.shape
-    )[mask]
-    np.minimum.at(least, chosen, number)
-    np.maximum.at(greatest, chosen, number)
+    assert not chosen.size or (chosen.min() >= 0 and chosen.max() < size), accesses
+    who = np.nonzero(mask)[0]
+    np.minimum.at(least, chosen, who)
+    np.maximum.at(greatest, chosen, who)
     return least, greatest
 
 
@@ -325,11 +322,6 @@ def self_crossings(steps: Iterable[Event]) -> Iterator[tuple[Step, Accesses]]:
         for number, one in enumerate(step.accesses):
             if any(cross(one, other) for other in step.accesses[number:]):
                 yield step, one
-
-
-def axis_of(axes: Iterable[Axis], name: str) -> Axis | None:
-    """Return the axis of this name."""
-    return next((each for each in axes if each.name == name), None)
 
 
 def with_buffers(x: Any, new: Mapping[str, Buffer]) -> Any:

@@ -57,7 +57,6 @@ from mlc_course.mugraph.codegen.kernel_program import (
     Read,
     Remark,
     Role,
-    Select,
     Statement,
     Threads,
     Value,
@@ -79,7 +78,7 @@ from mlc_course.mugraph.codegen.tile_graph import (
     at_index,
 )
 from mlc_course.mugraph.codegen.tilings import Tiling, load_tile
-from mlc_course.mugraph.ir import AFTER, ALWAYS, LOOP, KernelGraph, Number, Shape
+from mlc_course.mugraph.ir import ALWAYS, LOOP, KernelGraph, Number, Shape
 
 NOTHING = Constant(Number(Fraction(0)))
 MOST_HELD = 64  # elements of one tile that a thread keeps in registers
@@ -134,11 +133,18 @@ def finished(kernel: Kernel, gpu: Gpu) -> Kernel:
     """Return a kernel with barriers, layouts, and a place for every buffer."""
     body = each_variant(kernel.body, lambda body: merged(with_barriers(ordered(inward(body)))))
     kernel, reasons = with_layouts(replace(kernel, body=body), gpu.bytes_of)
-    wanted = needs(variants(kernel.body), kernel.shared, gpu.size_of)
-    plan = least_memory(wanted)
-    kept = tuple(each for each in kernel.shared if each.name in dict(plan.offsets))
+    offsets: dict[str, int] = {}
+    total = 0
+    for each in variants(kernel.body):  # a block runs one, so they use the same memory
+        plan = least_memory(needs(each, kernel.shared, gpu.size_of))
+        offsets.update(plan.offsets)
+        total = max(total, plan.total)
     return replace(
-        kernel, shared=kept, offsets=plan.offsets, shared_bytes=plan.total, reasons=reasons
+        kernel,
+        shared=tuple(each for each in kernel.shared if each.name in offsets),
+        offsets=tuple(offsets.items()),
+        shared_bytes=total,
+        reasons=reasons,
     )
 
 
@@ -211,11 +217,12 @@ class ThreadBlock(BlockLowering):
         self.copied: list[Node] = []  # loads of the loop that are copied
         self.point: Point | None = None
         self.made: Node | None = None  # the tile whose elements are being made
+        self.short: TileGraph | None = None  # the tiles of a loop's last step
+        self.is_short = bool(whole.loops) and whole.tiling[whole.loops[-1][0]].short
         super().__init__(whole, numbers, last, full)
         self.thread = self._loop_name("t")
         self.iterations = math.prod(steps for _, steps in whole.loops)
         self.stages = min(stages, self.iterations)
-        self.is_short = bool(whole.loops) and whole.tiling[whole.loops[-1][0]].short
         if len(whole.loops) > 1 and self.is_short:
             self.stages = 1
 
@@ -233,7 +240,7 @@ class ThreadBlock(BlockLowering):
     def _use(self, tiles: TileGraph) -> None:
         self.of_rows: dict[Shape, Spread] = {}
         super()._use(tiles)
-        if self.whole.loops and self.whole.tiling[self.whole.loops[-1][0]].short:
+        if self.is_short:
             return  # rows of short tiles might be those of other threads
         for node in self.t.nodes:
             if node in self.live and node.kind == ELEMENT:
@@ -265,8 +272,9 @@ class ThreadBlock(BlockLowering):
         elif rows > 1:
             axes.append(Axis(row_name, rows, unrolled=True))
         if turns * spread.lanes > spread.columns // spread.width:
-            assert turns == 1, spread
-            when = when.both(lane < spread.columns // spread.width)
+            when = when.both(part < spread.columns // spread.width)
+            if turns > 1:
+                loops.append((turn_name, turns))
         elif turns > 1:
             axes.append(Axis(turn_name, turns, unrolled=True))
         column = part * spread.width
@@ -392,7 +400,7 @@ class ThreadBlock(BlockLowering):
         return super().place_of_state(state, carry)
 
     def _spilled(self) -> list[Statement]:
-        """Put accumulators whose elements others need, when the loop is over, where all see them."""
+        """Put accumulators into shared memory after the loop, where other threads read them."""
         found: list[Statement] = []
         for state in self.t.carry_of:
             place = self.buffers.get(state)
@@ -422,7 +430,8 @@ class ThreadBlock(BlockLowering):
     # ---- values that a thread computes once for several elements
 
     def _at(self, node: Node, index: Sequence[ExprLike]) -> Value:
-        if node.kind == ELEMENT and node not in self.buffers and self.point and node is not self.made:
+        is_formula = node.kind == ELEMENT and node not in self.buffers and node is not self.made
+        if is_formula and self.point:
             at = at_index(node.shape, index)
             few = len(self.point.axes_in(at)) < len(self.point.axes)
             if self._is_known(at) and (few or len(self.users.get(node, [])) > 1):
@@ -557,7 +566,8 @@ class ThreadBlock(BlockLowering):
             found.append(Compute(share, cell, NOTHING, kept))
         elif first:
             zero = {axis.name: ZERO for axis in reduced}
-            found.append(Compute(share, cell, with_indices(value, lambda e: substituted(e, zero)), kept))
+            of_first = with_indices(value, lambda e: substituted(e, zero))
+            found.append(Compute(share, cell, of_first, kept))
         found.append(Compute(share, cell, value, point.axes, combine))
         return found
 
@@ -591,7 +601,7 @@ class ThreadBlock(BlockLowering):
                 at[axis] = point.index[axis] + (ZERO + n) * fewer
                 return Read(target, tuple(at))
 
-            body = [
+            body: list[Statement] = [
                 Allocate(kept),
                 Compute(kept, point.cell, share(0), point.axes),
                 Compute(
@@ -656,7 +666,20 @@ class ThreadBlock(BlockLowering):
             and set(later.args) == {state, first}
             and first.what[1] == len(first.shape) - 1
             and set(self.users.get(first, [])) <= {later}
+            and self._keeps_lanes(first.args[0])
         )
+
+    def _keeps_lanes(self, x: Node) -> bool:
+        """Tell whether no lane has elements of the last step's tile and none of the others."""
+        if not self.is_short:
+            return True
+        if self.short is None:
+            grid = {axis: self.numbers[axis] for axis, _ in self.whole.grid}
+            last = (*self.last, self.whole.loops[-1][0])
+            self.short = self.whole.tiles(grid, last, self.t)
+        shape = self.short.nodes[self.t.nodes.index(x)].shape
+        spread = self._spread(x.shape)
+        return narrowed(spread, shape).lanes_at_work <= spread.lanes_at_work
 
     def kept_apart(
         self, state: Node, first: Node, begins: Expr | None, *, combines: bool
@@ -765,7 +788,7 @@ class ThreadBlock(BlockLowering):
         return iteration % self.stages
 
     def _first_copies(self) -> list[Statement]:
-        """Choose what is copied; start the copies of all that is loaded before the loop needs it."""
+        """Choose what is copied, and start the copies that are under way when the loop begins."""
         once: list[Node] = []
         for node in self.t.nodes:
             if node.kind != LOAD or node not in self.live or not self._copy_width(node):
@@ -801,8 +824,8 @@ class ThreadBlock(BlockLowering):
         now = self._iteration()
         if self.stages == 1:
             copies = self._copies_of_iteration(now, self.last)
-            start = self._all_threads([*copies, CommitCopies()])
-            return [Remark("operands of this iteration"), start, self._all_threads([AwaitCopies(0)])]
+            copying = self._all_threads([*copies, CommitCopies(), AwaitCopies(0)])
+            return [Remark("operands of this iteration"), copying]
         if self.is_last:
             return [Remark("operands have landed"), self._all_threads([AwaitCopies(0)])]
         ahead = now + (self.stages - 1)
