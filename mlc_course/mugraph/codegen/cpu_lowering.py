@@ -240,7 +240,7 @@ class CpuBlock(BlockLowering):
                 steps: tuple[Axis, ...] = (Axis(step, whole - 1), *inner)
                 start = var(step) * (chains * width) + chains * width
                 found.append(Compute(lanes, cell, value(start), steps, combine))
-        else:
+        elif whole:  # a short last step may have less than one vector of each chain
             steps = (Axis(step, whole), *inner) if whole > 1 else inner
             start = var(step) * (chains * width) if whole > 1 else ZERO
             found.append(Compute(lanes, cell, value(start), steps, combine))

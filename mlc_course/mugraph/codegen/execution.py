@@ -140,8 +140,8 @@ class _ResidueMemory(_Memory):
     def __init__(self, buffer: Buffer, of: Whose, m: Field) -> None:
         super().__init__(buffer, of)
         self.m = m
-        kind = np.int64 if m.small else object
-        self.levels = [np.ones((m.trials, self.count), kind) for _ in m.primes]
+        # What nobody wrote is read at points that are left out; it should not be a zero there.
+        self.levels: list[Array] = [np.array(each) for each in m.random((self.count,)).levels]
         self.holes = [np.zeros(self.count, bool) for _ in m.primes]
         self.void: Array | None = None
         self.members: _ResidueMemory | None = None

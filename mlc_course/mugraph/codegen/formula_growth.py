@@ -25,6 +25,7 @@ from mlc_course.mugraph.codegen.kernel_program import (
     Value,
 )
 from mlc_course.mugraph.codegen.kernel_walk import Points, Step, Walk, copied, kept_axes
+from mlc_course.mugraph.ir import Shape
 from mlc_course.mugraph.verify import Divisor, Growth, Growths
 
 
@@ -115,6 +116,12 @@ def any_element(x: Growth) -> Growth:
     degree, ln = x.bottom
     below = (Divisor(frozenset(), degree, ln),) if x.below else ()
     return replace(x, shape=(), below=below)
+
+
+def any_tensor(x: Growth, shape: Shape) -> Growth:
+    """Return the bound of a tensor from that of each element, whose divisors may all differ."""
+    axes = frozenset(axis for axis, extent in enumerate(shape) if extent > 1)
+    return replace(x, shape=shape, below=tuple(replace(each, axes=axes) for each in x.below))
 
 
 def covering(a: Growth, b: Growth) -> Growth:

@@ -37,10 +37,13 @@ from mlc_course.mugraph.codegen.kernel_program import (
     Kernel,
     Read,
     Statement,
+    Threads,
     body_lines,
     reads,
+    walk,
 )
 from mlc_course.mugraph.codegen.kernel_walk import (
+    Lead,
     Points,
     Step,
     Walk,
@@ -78,9 +81,12 @@ class Fault:
     says: str
 
     def __str__(self) -> str:
-        element = f"{self.buffer}[{', '.join(map(str, self.index))}]" if self.index else self.buffer
-        thread = "" if self.thread is None else f", thread {self.thread}"
-        return f"{element}: {self.says} (block {list(self.block)}{thread}; at: {self.statement})"
+        index = f"[{', '.join(map(str, self.index))}]" if self.index else ""
+        where = [f"block {list(self.block)}"] if self.block else []
+        where += [] if self.thread is None else [f"thread {self.thread}"]
+        where += [f"at: {self.statement.strip()}"] if self.statement else []
+        said = f"{self.buffer}{index} {self.says}".strip()
+        return f"{said} ({', '.join(where)})" if where else said
 
 
 def first_fault(kernel: Kernel) -> Fault | None:
@@ -90,10 +96,11 @@ def first_fault(kernel: Kernel) -> Fault | None:
     return run.fault or run.unwritten_output()
 
 
-PARTIES: Mapping[str, tuple[Kind, str]] = {
-    "block": ("blocks", "block"),
-    "any": ("iterations", "iteration"),
-    "thread": ("race", "thread"),
+# Of those who share a memory: the kind of fault, what one is called, and when they are at odds.
+PARTIES: Mapping[str, tuple[Kind, str, str]] = {
+    "block": ("blocks", "block", "at any time"),
+    "any": ("iterations", "iteration", "in any order"),
+    "thread": ("race", "thread", "since the last barrier"),
 }
 
 
@@ -104,22 +111,27 @@ class _Touches:
         self.wrote, self.wrote_when = (np.full(cells, NOBODY, np.int32) for _ in range(2))
         self.read, self.read_when = (np.full(cells, NOBODY, np.int32) for _ in range(2))
 
-    def reading(self, cells: Array, who: Array, when: Array) -> Array:
-        """Note reads; return which of them meet another party's write."""
-        wrong = (self.wrote_when[cells] == when) & (self.wrote[cells] != who)
+    def reading(self, cells: Array, who: Array, when: Array) -> tuple[Array, Array]:
+        """Note reads; return which of them meet another party's write, and whose."""
+        wrote = self.wrote[cells]
+        wrong = (self.wrote_when[cells] == when) & (wrote != who)
         several = (self.read_when[cells] == when) & (self.read[cells] != who)
         now = np.where(several, MANY, who)
         self.read[cells], self.read_when[cells] = now, when
         at_once = self.read[cells] != now
         self.read[cells[at_once]] = MANY
-        return np.asarray(wrong)
+        return wrong, wrote
 
-    def writing(self, cells: Array, who: Array, when: Array) -> tuple[Array, Array]:
-        """Note writes; return which of them meet another party's write, and which its read."""
-        written = (self.wrote_when[cells] == when) & (self.wrote[cells] != who)
-        was_read = (self.read_when[cells] == when) & (self.read[cells] != who)
+    def writing(
+        self, cells: Array, who: Array, when: Array
+    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Note writes; return which of them meet another party's write, then which its read."""
+        wrote, read = self.wrote[cells], self.read[cells]
+        written = (self.wrote_when[cells] == when) & (wrote != who)
+        was_read = (self.read_when[cells] == when) & (read != who)
         self.wrote[cells], self.wrote_when[cells] = who, when
-        return written | (self.wrote[cells] != who), was_read
+        last = self.wrote[cells]
+        return (written | (last != who), np.where(written, wrote, last)), (was_read, read)
 
 
 class _Memory:
@@ -179,6 +191,26 @@ class _Spot:
         return len(self.shape)
 
 
+@dataclass(frozen=True, eq=False)
+class _Party:
+    """Those of one lead axis who share a memory: who of them touches it at each point, and when."""
+
+    axis: Lead
+    touches: _Touches
+    who: Array
+    when: Array
+
+    @property
+    def kind(self) -> Kind:
+        return PARTIES[self.axis.kind][0]
+
+    def says(self, done: str, others: Array, which: int) -> str:
+        _, name, when = PARTIES[self.axis.kind]
+        other = int(others[which])
+        number = f"{other}" if self.axis.kind == "thread" else f"{self.axis.name}={other}"
+        return f"{done} by {f'{name} {number}' if other >= 0 else f'another {name}'}, {when}"
+
+
 class _Checks(Walk):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
@@ -192,6 +224,10 @@ class _Checks(Walk):
         for each in kernel.outputs:
             self.places[each.name] = self._own_place(each, Points((), {}))
         self._lay_out_shared()
+        for inside in walk(kernel.body):
+            if isinstance(inside, Threads) and inside.count > kernel.threads:
+                says = f"there are {kernel.threads} threads"
+                self._report("bounds", None, says, statement=inside)
 
     # ---- where buffers lie
 
@@ -206,11 +242,12 @@ class _Checks(Walk):
         for each in self.kernel.shared:
             width = BYTES[each.role] // UNIT if planned else 1
             if each.name in offsets:
-                first = offsets[each.name] // UNIT
+                first, rest = divmod(offsets[each.name], UNIT)
+                if rest or first % width:
+                    self._report("layout", each, f"begins at byte {offsets[each.name]}, unaligned")
                 if first + each.size * width > self.kernel.shared_bytes // UNIT:
-                    self._report(
-                        "bounds", each, f"lies beyond {self.kernel.shared_bytes} shared bytes"
-                    )
+                    says = f"lies beyond {self.kernel.shared_bytes} shared bytes"
+                    self._report("bounds", each, says)
             else:
                 first, end = end, end + each.size * width
             found.append((each, first, width))
@@ -393,15 +430,11 @@ class _Checks(Walk):
         """Note a read; tell whether it is sound."""
         if not self._has_the_element(spot):
             return False
-        for kind, name, touches, who, when in self._parties(spot):
+        for party in self._parties(spot):
             for cells in _cells(spot):
-                wrong = touches.reading(cells, who, when)
-                others = touches.wrote[cells]
-
-                def says(n: int, name: str = name, others: Array = others) -> str:
-                    return f"is read here, and was written by {name} {others[n]} in the same time"
-
-                if self._check(wrong, kind, spot, says):
+                wrong, others = party.touches.reading(cells, party.who, party.when)
+                says = partial(party.says, "is read here, and written", others)
+                if self._check(wrong, party.kind, spot, says):
                     return False
         return True
 
@@ -450,40 +483,32 @@ class _Checks(Walk):
         for cells in _cells(spot):
             if not self._has_landed(spot, cells, "is written"):
                 return False
-        for kind, name, touches, who, when in self._parties(spot):
+        for party in self._parties(spot):
             for cells in _cells(spot):
-                others = touches.wrote[cells], touches.read[cells]
-                wrong = touches.writing(cells, who, when)
-                for bad, before, did in zip(wrong, others, ("written", "read"), strict=True):
-
-                    def says(n: int, name: str = name, did: str = did, by: Array = before) -> str:
-                        other = f"{name} {by[n]}" if by[n] >= 0 else f"another {name}"
-                        return f"is written here, and {did} by {other} in the same time"
-
-                    if self._check(bad, kind, spot, says):
+                met = party.touches.writing(cells, party.who, party.when)
+                for (wrong, others), did in zip(met, ("written", "read"), strict=True):
+                    says = partial(party.says, f"is written here, and {did}", others)
+                    if self._check(wrong, party.kind, spot, says):
                         return False
         return True
 
-    def _parties(self, spot: _Spot) -> Iterator[tuple[Kind, str, _Touches, Array, Array]]:
-        """Yield those who share the memory: what they are, who of them and when, at each point."""
+    def _parties(self, spot: _Spot) -> Iterator[_Party]:
+        """Yield who shares the memory: blocks, iterations, threads."""
         if spot.place is None:
             return
         memory, points = spot.place.memory, spot.points
         for place, axis in enumerate(points.lead):
-            if place < len(memory.of.prefix) or axis.extent == 1:
+            own = place < len(memory.of.prefix) or axis.kind == "thread" and memory.of.threads > 1
+            if own or axis.extent == 1:
                 continue
-            if axis.kind == "thread" and memory.of.threads > 1:
-                continue
-            kind, name = PARTIES[axis.kind]
             who = spot.keep(points.number_along(place, spot.rank))
             if axis.kind == "thread":
-                block = spot.keep(points.flat(("block",), spot.rank))
                 touches = memory.touched("thread", 0)
-                yield kind, name, touches, who, self.epoch[block]
+                when = self.epoch[spot.keep(points.flat(("block",), spot.rank))]
             else:
                 touches = memory.touched(axis.kind, place)
                 when = np.full(len(who), axis.instance, np.int32)
-                yield kind, f"{name} {axis.name} =", touches, who, when
+            yield _Party(axis, touches, who, when)
 
     # ---- the points of one statement
 

@@ -8,7 +8,7 @@ one more kind of mistake, add a function and a line in the table.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -52,7 +52,7 @@ class Mutant:
     kernel: Kernel
 
 
-def program_mutants(kernel: Kernel) -> Iterator[Mutant]:
+def kernel_mutants(kernel: Kernel) -> Iterator[Mutant]:
     """Yield every mutant of a kernel that differs from it, kind by kind."""
     for kind, change in OF_STATEMENTS.items():
         for body, where in _changed(kernel.body, change):
@@ -133,7 +133,7 @@ def _reads(value: Value) -> Iterator[tuple[Read, Callable[[Read], Value]]]:
                         return Apply(name, (*args[:place], rebuilt(to), *args[place + 1 :]))
 
                     yield read, applied
-        case Select(when, then, otherwise):
+        case Select(_, then, otherwise):
             for read, rebuilt in _reads(then):
                 yield read, partial(_then, value, rebuilt)
             for read, rebuilt in _reads(otherwise):
@@ -206,10 +206,11 @@ def _exchanged_indices(statement: Statement) -> Iterator[Body]:
                     yield (rebuilt(replace(other, index=one.index)),)
 
 
-def _other_iteration(loops: Sequence[str], statement: Statement) -> Iterator[Body]:
-    """One access is at the iteration before, after, or at the first one."""
+def _other_iteration(statement: Statement) -> Iterator[Body]:
+    """One access is at the iteration, block or thread before or after, or at the first one."""
+    own = {axis.name for axis in statement.axes} if isinstance(statement, Compute) else set()
     for read, rebuilt in _accesses(statement):
-        for name in sorted(frozenset(loops) & frozenset().union(*map(variables, read.index))):
+        for name in sorted(frozenset().union(*map(variables, read.index)) - own):
             for other in (var(name) + 1, var(name) + -1, expr(0)):
                 moved = tuple(substituted(e, {name: other}) for e in read.index)
                 yield (rebuilt(replace(read, index=moved)),)
@@ -285,12 +286,11 @@ def _narrower_copy(statement: Statement) -> Iterator[Body]:
         yield (replace(statement, width=statement.width // 2),)
 
 
-LOOPS = ("k", "part", "i")
 OF_STATEMENTS: Mapping[str, Callable[[Statement], Iterator[Body]]] = {
     "index": _index_off_by_one,
     "step": _other_step,
     "exchange": _exchanged_indices,
-    "iteration": partial(_other_iteration, LOOPS),
+    "iteration": _other_iteration,
     "loop": _fewer_iterations,
     "guard": _other_guard,
     "store": _dropped_store,
