@@ -35,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="only what draws its cases, again and again with fresh seeds, for this long",
     )
+    group.addoption("--update-golden", action="store_true", help="write golden files anew")
     group.addoption("--record", type=Path, metavar="FILE", help="write counts and date to FILE")
 
 
