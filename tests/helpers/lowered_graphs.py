@@ -50,7 +50,8 @@ def cut(name: str, sizes: Mapping[str, int], tiles: Mapping[str, int]) -> Smalle
 
 def kernels(small: Smaller, gpu: Gpu) -> list[Kernel]:
     return [
-        lower_for_threads(small.graph, place, tiling, gpu) for place, tiling in small.tilings.items()
+        lower_for_threads(small.graph, place, tiling, gpu)
+        for place, tiling in small.tilings.items()
     ]
 
 

@@ -118,25 +118,43 @@ def least_memory(wanted: Sequence[Need]) -> Plan:
     best = min((fit(wanted) for fit in HEURISTICS.values()), key=lambda each: each.total)
     meets = _meetings(wanted)
     order = sorted(wanted, key=lambda each: -each.size)
+    seen = set[tuple[tuple[int, int], ...]]()
 
     def place(placed: Mapping[str, int], last: tuple[int, int], total: int) -> None:
         nonlocal best
-        left = [each for each in order if each.name not in placed]
-        if max(total, last[0] + most_alive(left)) >= best.total:
+        left = [(number, each) for number, each in enumerate(order) if each.name not in placed]
+        on_top = {
+            number: max((placed[n.name] + n.size for n in meets[each.name] if n.name in placed),
+                        default=0)
+            for number, each in left
+        }  # fmt: skip
+        lowest = [(each, max(last[0], on_top[number])) for number, each in left]
+        if max(total, _least_above(lowest)) >= best.total:
             return
         if not left:
             best = Plan(tuple((each.name, placed[each.name]) for each in wanted), total)
             return
-        for number, each in enumerate(order):
-            if each.name in placed or best.total == floor:
-                continue
-            below = (n for n in meets[each.name] if n.name in placed)
-            at = max((placed[n.name] + n.size for n in below), default=0)
-            if (at, number) > last:
+        state = (last, (total, total), *sorted(on_top.items()))
+        if state in seen:
+            return
+        seen.add(state)
+        for number, each in left:
+            at = on_top[number]
+            if (at, number) > last and best.total > floor:
                 place({**placed, each.name: at}, (at, number), max(total, at + each.size))
 
     place({}, (0, -1), 0)
     return best
+
+
+def _least_above(lowest: Sequence[tuple[Need, int]]) -> int:
+    """The least memory for buffers none of which may lie below its place."""
+    intervals = frozenset[int]().union(*(each.alive for each, _ in lowest))
+    found = 0
+    for interval in intervals:
+        alive = [(each, at) for each, at in lowest if interval in each.alive]
+        found = max(found, min(at for _, at in alive) + sum(each.size for each, _ in alive))
+    return found
 
 
 # ---- heuristics: buffers are placed one after the other, in the order in which they come alive

@@ -295,6 +295,15 @@ class ThreadBlock(BlockLowering):
 
     def _threads(self, point: Point, body: Sequence[Statement]) -> Threads:
         """All threads at a point: what its formulas need, then the statements."""
+        copies = point.spread.copies
+        if copies > 1:  # one of those who have an element writes it
+            first = (var(self.thread) % copies).is_equal(0)
+            body = [
+                Guard(first, (each,))
+                if isinstance(each, Compute) and each.target.scope != "registers"
+                else each
+                for each in body
+            ]
         inside: Body = (*point.before, *body)
         if point.when != ONE:
             inside = (Guard(point.when, inside),)
@@ -325,8 +334,6 @@ class ThreadBlock(BlockLowering):
             index = point.cell if target in self.held else tuple(where(point.index))
             if made == Read(target, index) and not combine:
                 return []
-            if target.scope != "registers" and point.spread.copies > 1:
-                point.when = point.when.both((var(self.thread) % point.spread.copies).is_equal(0))
             return [self._threads(point, [Compute(target, index, made, point.axes, combine)])]
 
     # ---- where tiles are kept

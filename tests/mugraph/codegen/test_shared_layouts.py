@@ -8,9 +8,9 @@ import pytest
 from lowered_graphs import few_steps, kernels
 
 from mlc_course.mugraph.codegen.index_expressions import ZERO, Expr, const, var
-from mlc_course.mugraph.codegen.kernel_program import Buffer
+from mlc_course.mugraph.codegen.kernel_program import Buffer, Kernel
 from mlc_course.mugraph.codegen.shared_layouts import best_layout, cost, kernel_cost, layouts
-from mlc_course.mugraph.codegen.thread_accesses import Accesses
+from mlc_course.mugraph.codegen.thread_accesses import Accesses, with_buffers
 from mlc_course.mugraph.codegen.thread_lowering import Gpu
 from mlc_course.mugraph.programs import PROGRAM_OF
 
@@ -110,8 +110,6 @@ def test_published_graphs_are_nearly_free_of_conflicts(name: str) -> None:
         assert found.wavefronts <= 1.1 * found.least
 
 
-def without_layouts(kernel):  # type: ignore[no-untyped-def]
-    from mlc_course.mugraph.codegen.thread_accesses import with_buffers
-
+def without_layouts(kernel: Kernel) -> Kernel:
     plain = {e.name: replace(e, strides=(), swizzle=None) for e in kernel.shared}
     return replace(kernel, body=with_buffers(kernel.body, plain))

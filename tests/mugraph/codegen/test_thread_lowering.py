@@ -25,21 +25,25 @@ from mlc_course.mugraph.programs import PROGRAM_OF, published
 GOLDEN = Path(__file__).parent / "golden"
 LOOPED = [name for name in PROGRAM_OF if next(iter(published(name).blocks))[1].loops]
 
+MOST_ITERATIONS = {"gqa_split_kv": 4, "attention_split_kv": 4}  # more need more blocks, too
 
-@pytest.mark.parametrize("stages", [1, 2, 3])
-@pytest.mark.parametrize("iterations", [1, 2, 3, 4, 5])
+
+@pytest.mark.parametrize(
+    ("iterations", "stages"),
+    [(3, 1), *((iterations, stages) for iterations in range(1, 6) for stages in (2, 3))],
+)
 @pytest.mark.parametrize("name", LOOPED)
 def test_a_pipeline_is_right_for_every_number_of_iterations(
     name: str, iterations: int, stages: int
 ) -> None:
-    small = few_steps(name, iterations)
+    small = few_steps(name, min(iterations, MOST_ITERATIONS.get(name, iterations)))
     assert not wrong(small.graph, small.tilings, Gpu(stages=stages))
 
 
-@pytest.mark.parametrize("threads", [32, 64, 128, 256])
+@pytest.mark.parametrize("threads", [32, 256])
 @pytest.mark.parametrize("name", PROGRAM_OF)
 def test_a_block_may_have_any_number_of_warps(name: str, threads: int) -> None:
-    small = few_steps(name, 3)
+    small = few_steps(name, 2)
     assert not wrong(small.graph, small.tilings, Gpu(threads=threads))
 
 
@@ -65,7 +69,7 @@ def test_last_steps_may_be_short(
 
 
 @pytest.mark.fuzz
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(graphs())
 def test_random_block_graphs_are_right(graph: KernelGraph) -> None:
     assert not wrong(graph, {}, Gpu(threads=32, stages=2))
@@ -137,7 +141,13 @@ def test_a_layout_that_is_not_plain_has_its_reason(name: str) -> None:
 
 # ---- what is refused
 
-KINDS = ("barrier", "await", "stage", "layout", "place")
+REFUSED = {
+    "barrier": {"refused"},
+    "await": {"refused"},
+    "stage": {"refused"},
+    "layout": {"refused", "the same"},
+    "place": {"refused", "the same"},
+}
 
 
 def small_kernel(name: str, stages: int) -> Kernel:
@@ -169,14 +179,14 @@ def judged(kernel: Kernel, mutant: Mutant) -> str:
 def test_what_breaks_the_order_of_accesses_is_refused(name: str, stages: int) -> None:
     kernel = small_kernel(name, stages)
     assert first_fault(kernel) is None
-    tally = Counter[tuple[str, str]]()
+    verdicts: dict[str, Counter[str]] = {kind: Counter() for kind in REFUSED}
     for mutant in kernel_mutants(kernel):
-        if mutant.kind in KINDS:
-            tally[mutant.kind, judged(kernel, mutant)] += 1
-    assert not [kind for kind, verdict in tally if verdict == "other"]
-    for kind in ("barrier", "await", "stage"):
-        assert tally[kind, "refused"]
-        assert not tally[kind, "the same"], tally
+        other_thread = "(t + " in mutant.where  # instead of another slot of a ring
+        if mutant.kind in REFUSED and not other_thread:
+            verdicts[mutant.kind][judged(kernel, mutant)] += 1
+    for kind, allowed in REFUSED.items():
+        assert verdicts[kind]["refused"]
+        assert set(verdicts[kind]) <= allowed, (kind, verdicts[kind])
 
 
 def test_every_wait_is_needed() -> None:
