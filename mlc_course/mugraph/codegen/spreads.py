@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mlc_course.mugraph.ir import Shape
@@ -117,8 +117,7 @@ def of_rows(spread: Spread) -> Spread:
 
 def narrowed(spread: Spread, shape: Shape) -> Spread:
     """Return the spread of a shorter tile with the same groups and lanes, so with the same rows."""
-    width = math.gcd(spread.width, shape[-1])
-    return Spread(shape, spread.groups, spread.lanes, width)
+    return replace(spread, shape=shape, width=math.gcd(spread.width, shape[-1]))
 
 
 def copying(shape: Shape, width: int, threads: int) -> Spread:

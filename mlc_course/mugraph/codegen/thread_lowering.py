@@ -2,9 +2,9 @@
 
 Tiles of operands come into shared memory by asynchronous copies, those of a loop into a ring of
 slots, so that the copies of later iterations are under way while this one is computed. Every tile
-has one spread over the threads (``spreads``): a thread keeps what only it needs in registers. A sum
-over a row is added up by each thread for its share; whoever needs the whole sum adds the shares up
-himself, which takes one barrier, where writing the sum for the others to read takes two.
+has one spread over the threads (``spreads``): a thread keeps what only it needs in registers. Of a
+sum over a row each thread adds up its share; every thread that needs the whole sum adds up the
+shares by itself. That takes one barrier; one thread that writes the sum for the others takes two.
 
 ``lower_for_threads`` then orders the statements, places barriers (``barriers``), chooses layouts
 (``shared_layouts``) and plans the memory (``memory_plan``).
@@ -211,6 +211,7 @@ class ThreadBlock(BlockLowering):
         self.gpu = gpu
         self.held: dict[Buffer, Spread] = {}  # tiles in registers
         self.shares: dict[Buffer, tuple[int, int, Combine]] = {}  # axis, number, how to combine
+        self.summed: dict[Buffer, Buffer] = {}  # by the shares that they are sums of
         self.lasting: list[Buffer] = []  # registers for the whole body
         self.kept_shares: dict[Buffer, tuple[Buffer, Spread]] = {}
         self.ring: set[Buffer] = set()
@@ -598,7 +599,6 @@ class ThreadBlock(BlockLowering):
         fewer = number // some
         shape = (*target.shape[:axis], fewer, *target.shape[axis + 1 :])
         sums = self.whole.buffer(target.name, shape)
-        kept = None
         with self._at_point(self._spread(shape)) as point:
             q = self._loop_name("q")
             kept = self._registers(target.name, self._cells(point.spread))
@@ -618,9 +618,8 @@ class ThreadBlock(BlockLowering):
             ]
             self.enclosing.discard(q)
             made = self._threads(point, body)
-        del self.shares[target]
         self.shares[sums] = axis, fewer, combine
-        self.replaced = sums
+        self.summed[target] = sums
         return [Remark(f"{node.name}: {some} shares each"), made]
 
     def _by_one_thread(self, node: Node, target: Buffer) -> list[Statement]:
@@ -650,12 +649,9 @@ class ThreadBlock(BlockLowering):
         return made
 
     def _follow(self, node: Node) -> None:
-        """Read the sums of some shares where those were made, not the shares."""
-        sums, self.replaced = self.replaced, None
-        if sums is not None:
-            self.buffers[node] = sums
-
-    replaced: Buffer | None = None
+        """Read the sums of some shares where there are any, and not the shares."""
+        place = self.buffers[node]
+        self.buffers[node] = self.summed.get(place, place)
 
     def is_kept_apart(self, carry: Carry, state: Node, first: Node, later: Node) -> bool:
         """Tell whether it is a sum whose value nobody reads in the loop."""
@@ -748,9 +744,10 @@ class ThreadBlock(BlockLowering):
             if not in_place:
                 value: Value = Read(sums, point.cell)
                 if finish:
+                    before, point.before = point.before, []
                     value = finish(point.index, value)
                     body += point.before
-                    point.before.clear()
+                    point.before = before
                 body.append(Compute(target, tuple(where(point.index)), value, point.axes))
             return [self._threads(point, body)]
 
