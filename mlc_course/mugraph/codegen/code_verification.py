@@ -30,12 +30,11 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from mlc_course.errors import Undecided, UsageError
 from mlc_course.mugraph.codegen.execution import values
-from mlc_course.mugraph.codegen.formula_growth import any_tensor, growths
+from mlc_course.mugraph.codegen.formula_growth import KernelGrowths
 from mlc_course.mugraph.codegen.index_bounds import Outside, outside
 from mlc_course.mugraph.codegen.index_expressions import const
 from mlc_course.mugraph.codegen.kernel_program import Kernel
@@ -56,7 +55,7 @@ from mlc_course.mugraph.ir import (
     Shape,
     value_of,
 )
-from mlc_course.mugraph.verify import Growth, Growths, Residues, Uninterpreted, needed_tests
+from mlc_course.mugraph.verify import FreeMaxima, Growths, Residues, Uninterpreted, needed_tests
 
 Lower = Callable[[KernelGraph, int, Tiling], Kernel]
 Kernels = Mapping[int, Kernel]  # by the place of their block graph
@@ -197,11 +196,10 @@ class _Plan:
 
 def _plan(small: Smaller, kernels: Kernels, error: float) -> _Plan | None:
     """Return the least work that leaves no more than ``error``; None where none does."""
-    bounds = Growths()
-    graph = small.graph
+    bounds, graph = CodeGrowths(), small.graph
     inputs = [bounds.random(shape) for shape in graph.input_shapes.values()]
     ours = evaluate_tiled(small, inputs, bounds)
-    theirs = _outputs(graph, kernels, inputs, bounds, partial(_growths_of, bounds))
+    theirs = _outputs(graph, kernels, inputs, bounds, KernelGrowths(bounds).outputs)
     apart = [a.apart(b) for a, b in zip(ours, theirs, strict=True)]
     best: _Plan | None = None
     for primes in range(1, MOST_PRIMES + 1):
@@ -212,12 +210,6 @@ def _plan(small: Smaller, kernels: Kernels, error: float) -> _Plan | None:
         if rounds <= MOST_ROUNDS and (best is None or primes * rounds < best.primes * best.rounds):
             best = _Plan(primes, rounds, miss, frozenset(bounds.roots))
     return best
-
-
-def _growths_of(bounds: Growths, kernel: Kernel, given: Sequence[Growth]) -> list[Growth]:
-    named = dict(zip((each.name for each in kernel.inputs), given, strict=True))
-    found = growths(kernel, named, bounds)
-    return [any_tensor(found[each.name], each.shape) for each in kernel.outputs]
 
 
 # ---- one round
@@ -248,35 +240,47 @@ def _differences(a: Residues, b: Residues) -> int:
     return int((a.top != b.top).any(axis=0).sum())
 
 
-class CodeField(Uninterpreted):
-    """Uninterpreted functions whose maxima stay maxima of their members when they are moved."""
+class MovedMaxima(FreeMaxima):
+    """Free maxima that stay maxima of their members when they are moved.
 
-    def reshape(self, x: Residues, shape: Shape) -> Residues:
-        return self._carried(x, lambda each: super(CodeField, self).reshape(each, shape))
+    A kernel reads a maximum where a graph takes a part of it, or turns it.
+    """
 
-    def transpose(self, x: Residues, axes: Sequence[int]) -> Residues:
-        return self._carried(x, lambda each: super(CodeField, self).transpose(each, axes))
+    def reshape(self, x: Any, shape: Shape) -> Any:
+        return self._with_members("reshape", x, shape)
 
-    def take(self, x: Residues, place: tuple[slice, ...]) -> Residues:
-        return self._carried(x, lambda each: super(CodeField, self).take(each, place))
+    def transpose(self, x: Any, axes: Sequence[int]) -> Any:
+        return self._with_members("transpose", x, axes)
 
-    def concatenate(self, xs: Sequence[Residues], axis: int) -> Residues:
-        found = super().concatenate(xs, axis)
-        known = [self.is_largest_of(x) for x in xs]
+    def take(self, x: Any, place: tuple[slice, ...]) -> Any:
+        return self._with_members("take", x, place)
+
+    def _with_members(self, action: str, x: Any, how: Any) -> Any:
+        move = getattr(super(), action)
+        found, known = move(x, how), self.is_largest_of(x)
+        if known:
+            self.keep_members(found, known[0], move(known[1], how))
+        return found
+
+    def concatenate(self, xs: Sequence[Any], axis: int) -> Any:
+        join: Callable[..., Any] = super().concatenate  # type: ignore[misc]
+        found, known = join(xs, axis), [self.is_largest_of(x) for x in xs]
         name = next((each[0] for each in known if each), None)
         if name:
             members = [
                 each[1] if each and each[0] == name else self.function(f"{name} of", x)
                 for each, x in zip(known, xs, strict=True)
             ]
-            self.keep_members(found, name, super().concatenate(members, axis))
+            self.keep_members(found, name, join(members, axis))
         return found
 
-    def _carried(self, x: Residues, action: Callable[[Residues], Residues]) -> Residues:
-        found, known = action(x), self.is_largest_of(x)
-        if known:
-            self.keep_members(found, known[0], action(known[1]))
-        return found
+
+class CodeField(MovedMaxima, Uninterpreted):
+    """Residues, with random functions for exp, sqrt, log and max."""
+
+
+class CodeGrowths(MovedMaxima, Growths):
+    """Bounds on the formulas of a graph in that arithmetic."""
 
 
 # ---- running graphs and kernels

@@ -9,8 +9,8 @@ primes of 31 bits leave room.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from mlc_course.mugraph.codegen.kernel_program import (
     Allocate,
@@ -29,24 +29,32 @@ from mlc_course.mugraph.ir import Shape
 from mlc_course.mugraph.verify import Divisor, Growth, Growths
 
 
-def growths(kernel: Kernel, inputs: Mapping[str, Growth], bounds: Growths) -> Mapping[str, Growth]:
-    """Return the bounds of a kernel's outputs by name, from those of its inputs.
+@dataclass
+class KernelGrowths:
+    """Bounds on what the kernels of a graph compute, one after the other.
 
-    What it calls and divides by is counted in ``bounds``.
+    What they call and divide by is counted in ``bounds``. ``members`` is ln of how many values a
+    maximum may be taken of, each as often as it counts.
     """
-    run = _Run(kernel, inputs, bounds)
-    run.run()
-    return {each.name: run.of[each.name] for each in kernel.outputs}
+
+    bounds: Growths
+    members: float = 0.0
+
+    def outputs(self, kernel: Kernel, inputs: Sequence[Growth]) -> list[Growth]:
+        """Return the bounds of a kernel's outputs from those of its inputs, in its order."""
+        run = _Run(kernel, inputs, self)
+        run.run()
+        return [any_tensor(run.of[each.name], each.shape) for each in kernel.outputs]
 
 
 class _Run(Walk):
-    def __init__(self, kernel: Kernel, inputs: Mapping[str, Growth], bounds: Growths) -> None:
+    def __init__(self, kernel: Kernel, inputs: Sequence[Growth], kept: KernelGrowths) -> None:
         super().__init__(kernel)
-        self.bounds = bounds
-        self.of = {each.name: any_element(inputs[each.name]) for each in kernel.inputs}
+        self.kept, self.bounds = kept, kept.bounds
+        names = (each.name for each in kernel.inputs)
+        self.of = dict(zip(names, map(any_element, inputs), strict=True))
         for each in (*kernel.outputs, *kernel.shared):
-            self.of[each.name] = bounds.integer(1)
-        self.members = 0.0  # ln of how many values a maximum may be of, each as often as it counts
+            self.of[each.name] = self.bounds.integer(1)
 
     def step(self, statement: Step, points: Points) -> None:
         match statement:
@@ -106,8 +114,9 @@ class _Run(Walk):
         """Bound f of the sum of g of many values (``verify.FreeMaxima``)."""
         for each in args:
             self.bounds.function(f"{name} of", replace(each, shape=(count,)))
-        self.members += math.log(1 + count)
-        inside = replace(self.bounds.integer(1), degree=1, ln=self.members, shape=(count,))
+        self.kept.members += math.log(1 + count)
+        ln = self.kept.members
+        inside = replace(self.bounds.integer(1), degree=1, ln=ln, shape=(count,))
         return any_element(self.bounds.function(name, inside))
 
 
