@@ -19,7 +19,7 @@ from mlc_course.mugraph.codegen.program_mutants import Mutant, kernel_mutants
 from mlc_course.mugraph.codegen.small_tilings import smaller
 from mlc_course.mugraph.codegen.thread_lowering import Gpu, lower_for_threads
 from mlc_course.mugraph.codegen.tilings import published_tiling
-from mlc_course.mugraph.ir import FLOAT64, Builder, KernelGraph, ops
+from mlc_course.mugraph.ir import FLOAT64, Builder, KernelGraph, ops, parse
 from mlc_course.mugraph.programs import PROGRAM_OF, published
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -91,6 +91,38 @@ def test_an_operator_of_the_users_own_is_lowered_as_any_other() -> None:
         y = block.store(SOFT_CAP(ops.accumulate(part), by="3"), omap={"x": 1})
     graph = builder.returns(y)
     assert not wrong(graph, {}, Gpu())
+
+
+def test_tiles_that_a_loop_lays_side_by_side_are_stored_whole() -> None:
+    graph = parse("""
+beside(X[a=4, b=8]):
+  block grid(x=2) loop(k=2):
+    x = load(X, imap={x: 0}, fmap={k: 1})
+    doubled = add(x, x)
+    s = accumulate(doubled, fmap={k: 1})
+    Y = store(s, omap={x: 0})
+  return Y
+""")
+    assert not wrong(graph, {}, Gpu(threads=32))
+
+
+def test_one_thread_of_a_row_writes_what_all_of_it_have() -> None:
+    graph = parse("""
+rows(X[a=8, b=64]):
+  block grid(x=2) loop(k=2):
+    x = load(X, imap={x: 0}, fmap={k: 1})
+    s = sum(x, axis=1)
+    total = accumulate(s)
+    half = scale(total, by=1/2)
+    Y = store(half, omap={x: 0})
+    x_so_far = accumulate(x)
+    z = div(x_so_far, total)
+    Z = store(z, omap={x: 0})
+  return Y, Z
+""")
+    assert not wrong(graph, {}, Gpu(threads=64))
+    kernel = lower_for_threads(graph, 0, published_tiling(dict(graph.blocks)[0]), Gpu(threads=64))
+    assert "% 16 == 0" in str(kernel)
 
 
 # ---- what kernels are made of
