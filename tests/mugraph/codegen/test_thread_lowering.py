@@ -26,17 +26,19 @@ GOLDEN = Path(__file__).parent / "golden"
 LOOPED = [name for name in PROGRAM_OF if next(iter(published(name).blocks))[1].loops]
 
 MOST_ITERATIONS = {"gqa_split_kv": 4, "attention_split_kv": 4}  # more need more blocks, too
+PIPELINES = [
+    (name, iterations, stages)
+    for name in LOOPED
+    for iterations in range(1, MOST_ITERATIONS.get(name, 5) + 1)
+    for stages in ((1, 2, 3) if iterations == 3 else (2, 3))
+]
 
 
-@pytest.mark.parametrize(
-    ("iterations", "stages"),
-    [(3, 1), *((iterations, stages) for iterations in range(1, 6) for stages in (2, 3))],
-)
-@pytest.mark.parametrize("name", LOOPED)
+@pytest.mark.parametrize(("name", "iterations", "stages"), PIPELINES)
 def test_a_pipeline_is_right_for_every_number_of_iterations(
     name: str, iterations: int, stages: int
 ) -> None:
-    small = few_steps(name, min(iterations, MOST_ITERATIONS.get(name, iterations)))
+    small = few_steps(name, iterations)
     assert not wrong(small.graph, small.tilings, Gpu(stages=stages))
 
 
