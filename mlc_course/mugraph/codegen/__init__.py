@@ -1,10 +1,10 @@
 """How does a block graph become a kernel? By a program of loops, buffers and barriers.
 
 Read ``kernel_program`` first: its statements decide everything, and print as text. ``tile_graph``
-runs the operators' formulas on tiles, ``cpu_lowering`` gives the tiles loops and memory, with the
-``tilings`` of this machine, and ``tensor_ir`` spells the result for LLVM. Is a kernel right?
-``memory_faults`` runs it without values, ``execution`` with them, and ``code_verification``
-compares it with its graph; ``program_mutants`` are wrong ones.
+runs the operators' formulas on tiles, ``cpu_lowering`` and ``thread_lowering`` give the tiles loops
+and memory, with ``tilings`` for the machine, and ``tensor_ir`` spells the result for LLVM. Is a
+kernel right? ``memory_faults`` runs it without values, ``execution`` with them, and
+``code_verification`` compares it with its graph; ``program_mutants`` are wrong ones.
 """
 
 from mlc_course.mugraph.codegen.code_verification import CodeVerdict, compare_code, verify_code
@@ -26,6 +26,7 @@ from mlc_course.mugraph.codegen.memory_faults import Fault, first_fault
 from mlc_course.mugraph.codegen.program_mutants import Mutant, kernel_mutants
 from mlc_course.mugraph.codegen.small_tilings import Smaller, smaller
 from mlc_course.mugraph.codegen.tensor_ir import prim_func
+from mlc_course.mugraph.codegen.thread_lowering import Gpu, lower_for_threads
 from mlc_course.mugraph.codegen.tilings import Cut, Tiling, cut_extent, published_tiling, retiled
 from mlc_course.mugraph.codegen.unfused import in_blocks
 
@@ -39,6 +40,7 @@ __all__ = [
     "Execution",
     "Fault",
     "FreeAxes",
+    "Gpu",
     "Kernel",
     "KernelProgram",
     "Mutant",
@@ -59,6 +61,7 @@ __all__ = [
     "in_blocks",
     "kernel_mutants",
     "lower",
+    "lower_for_threads",
     "prim_func",
     "program_of",
     "published_tiling",

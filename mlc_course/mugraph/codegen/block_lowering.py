@@ -225,7 +225,7 @@ class BlockLowering(ABC):
         grid = {axis: self.numbers[axis] for axis, _ in self.whole.grid}
         short = self.whole.tiles(grid, self.last, full)
         for node, other in zip(full.nodes, short.nodes, strict=True):
-            if node in self.buffers and (node.stage != LOOP or node.kind == STATE):
+            if node in self.buffers and (node.stage != LOOP or node.kind in (STATE, LOAD)):
                 self.buffers[other] = self.buffers[node]
             if node in self.apart:
                 self.apart.add(other)
@@ -258,7 +258,7 @@ class BlockLowering(ABC):
         )
 
     def _materialized(self, node: Node) -> list[Statement]:
-        target = self.whole.buffer(node.name, node.shape)
+        target = self.place_of(node)
         match node.kind:
             case "product":
                 made = self.product(node, None, target)
@@ -324,7 +324,7 @@ class BlockLowering(ABC):
         """The value of one element of a tile."""
         at = at_index(node.shape, index)
         if node in self.buffers:
-            return Read(self.buffers[node], at)
+            return self.read(self.buffers[node], at)
         match node.kind:
             case "load":
                 return Read(self.whole.operands[node.what], self._place(node, at))
@@ -381,7 +381,7 @@ class BlockLowering(ABC):
             always_later = False
         for state in carry.states:
             if state not in self.buffers:
-                self.buffers[state] = self.whole.buffer(state.name, self._whole_shape(state, carry))
+                self.buffers[state] = self.place_of_state(state, carry)
         made: list[Statement] = []
         combines = begins is not None or always_later
         for state, first, later in zip(carry.states, carry.first, carry.later, strict=True):
@@ -425,12 +425,13 @@ class BlockLowering(ABC):
                 and scale.kind == ELEMENT
                 and scale not in self.buffers
                 and combines
+                and self.has_place(scale)
             ):
                 remark, *scaled = self._materialized(scale)
                 made += [remark, *self._unless(begins, scaled)]
 
             def start(index: Sequence[Expr]) -> Value:
-                before = Read(target, where(index))
+                before = self.read(target, where(index))
                 return before if scale is None else Apply("mul", (before, self._at(scale, index)))
 
             return made + self.product(
@@ -462,7 +463,7 @@ class BlockLowering(ABC):
     def _at_state(self, node: Node, index: Sequence[Expr], carry: Carry, where: Indexed) -> Value:
         """An element of a formula in which states are read at their own place."""
         if node in carry.states:
-            return Read(self.buffers[node], where(index))
+            return self.read(self.buffers[node], where(index))
         if node.kind == ELEMENT and node not in self.buffers:
             inner = (self._at_state(a, at_index(a.shape, index), carry, where) for a in node.args)
             return Apply(node.what, tuple(inner))
@@ -568,6 +569,22 @@ class BlockLowering(ABC):
         return Apply(node.what, tuple(inner))
 
     # ---- what each machine decides
+
+    def place_of(self, node: Node) -> Buffer:
+        """Return new memory for a tile."""
+        return self.whole.buffer(node.name, node.shape)
+
+    def place_of_state(self, state: Node, carry: Carry) -> Buffer:
+        """Return new memory for what an accumulator keeps."""
+        return self.whole.buffer(state.name, self._whole_shape(state, carry))
+
+    def has_place(self, scale: Node) -> bool:
+        """Tell whether what a sum is multiplied by is kept, not computed for each element."""
+        return True
+
+    def read(self, buffer: Buffer, index: Sequence[Expr]) -> Value:
+        """Return the element of a tile that is in memory."""
+        return Read(buffer, tuple(index))
 
     @abstractmethod
     def elements(

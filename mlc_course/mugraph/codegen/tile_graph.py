@@ -180,7 +180,8 @@ class TileGraph:
         for number, each in enumerate(first if several else (first,)):
             whole = list(each.shape)
             for loop, dim in fmap:
-                whole[dim] = self.collected.get(loop, whole[dim])
+                extent = self.collected.get(loop, whole[dim])
+                whole[dim] = extent if extent >= 0 else -extent * whole[dim]  # equal parts
             name = f"{equation.names[0] or 'sum'}{f'_{number}' if number else ''}"
             states.append(self._added(STATE, tuple(whole), (), None, name))
         before = tuple(states) if several else states[0]
