@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from mlc_course.machine import describe, usable_cores
 from mlc_course.measure import limited_threads, rank_correlation
-from mlc_course.mugraph.codegen import cpu_target
+from mlc_course.mugraph.cpu_kernels import cpu_target
 from mlc_course.mugraph.ir import KernelGraph
 from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, in_numpy, published, workload
 from mlc_course.mugraph.runtime import Racer, race, random_inputs

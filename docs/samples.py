@@ -24,8 +24,9 @@ from PIL import Image
 
 from mlc_course.commands import main as mlc_course
 from mlc_course.exercise import UnmetCheck, check, computes, inner_stride, scheduled
-from mlc_course.mugraph.codegen import Cpu, lower, retiled
+from mlc_course.mugraph.codegen import retiled
 from mlc_course.mugraph.cost import cost, target
+from mlc_course.mugraph.cpu_kernels import Cpu, lower
 from mlc_course.mugraph.programs import published, workload
 from mlc_course.tensor_program.ladders import Record, load, made_on, record
 from mlc_course.tensor_program.plots import machines_drawing, save_machines

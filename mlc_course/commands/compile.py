@@ -8,7 +8,8 @@ from mlc_course.commands.output import check_file, write_text
 from mlc_course.commands.verify import graph as read
 from mlc_course.commands.verify import operators_in
 from mlc_course.errors import UsageError
-from mlc_course.mugraph.codegen import KernelProgram, prim_func
+from mlc_course.mugraph.cpu_kernels import prim_func
+from mlc_course.mugraph.kernels import KernelProgram
 from mlc_course.mugraph.runtime import compile_graph
 from mlc_course.tensor_program.tir import kernel_text
 

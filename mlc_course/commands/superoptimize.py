@@ -21,10 +21,11 @@ from mlc_course.commands.verify import graph as read
 from mlc_course.commands.verify import operators_in
 from mlc_course.errors import CourseError, Undecided, UsageError, check_known
 from mlc_course.machine import describe, usable_cores
-from mlc_course.mugraph.codegen import CodeVerdict, cpu_target
 from mlc_course.mugraph.cost import TARGETS, Target, cost, counts, why
 from mlc_course.mugraph.cost import target as target_named
+from mlc_course.mugraph.cpu_kernels import cpu_target
 from mlc_course.mugraph.ir import KernelGraph
+from mlc_course.mugraph.kernel_checks import CodeVerdict
 from mlc_course.mugraph.runtime import Racer, fastest_of_each, race, verified
 from mlc_course.mugraph.search import (
     OUT_OF_TIME,

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 from small_graphs import normal_inputs
 
-from mlc_course.mugraph.codegen.execution import execute
-from mlc_course.mugraph.codegen.kernel_program import Kernel
-from mlc_course.mugraph.codegen.small_tilings import Smaller, smaller
-from mlc_course.mugraph.codegen.thread_lowering import Gpu, lower_for_threads
 from mlc_course.mugraph.codegen.tilings import Tiling, published_tiling, retiled
 from mlc_course.mugraph.ir import FLOAT64, BlockGraph, KernelGraph, evaluate
+from mlc_course.mugraph.kernel_checks.execution import execute
+from mlc_course.mugraph.kernel_checks.small_tilings import Smaller, smaller
+from mlc_course.mugraph.kernels.kernel_program import Kernel
 from mlc_course.mugraph.programs import published
+from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_threads
 
 TOLERANCE = 1e-9  # as a part of the largest value
 

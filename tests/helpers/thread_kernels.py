@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from mlc_course.mugraph.codegen.index_expressions import Expr, const, var
-from mlc_course.mugraph.codegen.kernel_program import (
+from mlc_course.mugraph.ir import Number
+from mlc_course.mugraph.kernels.index_expressions import Expr, const, var
+from mlc_course.mugraph.kernels.kernel_program import (
     Allocate,
     Apply,
     AwaitCopies,
@@ -23,7 +24,6 @@ from mlc_course.mugraph.codegen.kernel_program import (
     Read,
     Threads,
 )
-from mlc_course.mugraph.ir import Number
 
 ZERO = Constant(Number(Fraction(0)))
 X, K, T, R, C, L, J = map(var, "xktrclj")

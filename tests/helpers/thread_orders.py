@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from mlc_course.mugraph.codegen.index_expressions import evaluate
-from mlc_course.mugraph.codegen.kernel_program import (
+from mlc_course.mugraph.kernels.index_expressions import evaluate
+from mlc_course.mugraph.kernels.kernel_program import (
     Allocate,
     Apply,
     AwaitCopies,

@@ -12,31 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from mlc_course.mugraph.codegen.index_expressions import (
-    ONE,
-    ZERO,
-    Expr,
-    ExprLike,
-    const,
-    var,
-    variables,
-)
-from mlc_course.mugraph.codegen.kernel_program import (
-    Apply,
-    Body,
-    Buffer,
-    Combine,
-    Constant,
-    Guard,
-    Kernel,
-    Loop,
-    Read,
-    Remark,
-    Scope,
-    Select,
-    Statement,
-    Value,
-)
 from mlc_course.mugraph.codegen.tile_graph import (
     CONCAT,
     ELEMENT,
@@ -54,6 +29,29 @@ from mlc_course.mugraph.codegen.tile_graph import (
 )
 from mlc_course.mugraph.codegen.tilings import Tiling, load_tile, store_start
 from mlc_course.mugraph.ir import AFTER, ALWAYS, LOOP, KernelGraph, Shape
+from mlc_course.mugraph.kernels import (
+    ONE,
+    ZERO,
+    Apply,
+    Body,
+    Buffer,
+    Combine,
+    Constant,
+    Expr,
+    ExprLike,
+    Guard,
+    Kernel,
+    Loop,
+    Read,
+    Remark,
+    Scope,
+    Select,
+    Statement,
+    Value,
+    const,
+    var,
+    variables,
+)
 
 Formula = Callable[[Sequence[Expr]], Value]
 Finish = Callable[[Sequence[Expr], Value], Value]

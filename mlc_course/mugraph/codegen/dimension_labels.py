@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlc_course.errors import CourseError
-from mlc_course.mugraph.codegen.index_expressions import VAR, var, variables
 from mlc_course.mugraph.codegen.tile_graph import (
     CONSTANT,
     ELEMENT,
@@ -23,6 +22,7 @@ from mlc_course.mugraph.codegen.tile_graph import (
     live_nodes,
 )
 from mlc_course.mugraph.ir import LOOP, AxisMap, KernelGraph
+from mlc_course.mugraph.kernels import VAR, var, variables
 
 # What a value is to a loop: the same in every iteration, a tile of its own in each, a part of a sum
 # or of a maximum, or what an accumulator holds so far.

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from mlc_course.mugraph.codegen.index_expressions import Expr, ExprLike, const, expr
 from mlc_course.mugraph.ir import (
     AFTER,
     ALWAYS,
@@ -28,6 +27,7 @@ from mlc_course.mugraph.ir import (
     ThreadGraph,
     resolved,
 )
+from mlc_course.mugraph.kernels import Expr, ExprLike, const, expr
 
 ORDER = {ALWAYS: 0, LOOP: 1, AFTER: 2}
 LOAD, CONSTANT, ELEMENT, PRODUCT, REDUCE, VIEW, CONCAT, STATE = (

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlc_course.errors import SizeError, check_known
-from mlc_course.mugraph.codegen.index_expressions import ZERO, Expr
 from mlc_course.mugraph.ir import AxisMap, BlockGraph, KernelGraph, Shape
+from mlc_course.mugraph.kernels import ZERO, Expr
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mlc_course.errors import GraphError, UsageError
-from mlc_course.mugraph.codegen import Buffer
 from mlc_course.mugraph.ir import Array, KernelGraph
+from mlc_course.mugraph.kernels import Buffer
 from mlc_course.tensor_program.tir import ALIGNMENT
 
 CPU_DEVICE = 1  # DLPack's kDLCPU

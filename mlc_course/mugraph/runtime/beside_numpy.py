@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from mlc_course.errors import Undecided
 from mlc_course.machine import usable_cores
 from mlc_course.measure import Comparison, compare, limited_threads
-from mlc_course.mugraph.codegen import CodeVerdict, CpuProgram
+from mlc_course.mugraph.cpu_kernels import CpuProgram
 from mlc_course.mugraph.ir import KernelGraph
+from mlc_course.mugraph.kernel_checks import CodeVerdict
 from mlc_course.mugraph.programs import in_numpy
 from mlc_course.mugraph.runtime.arrays import random_inputs
 from mlc_course.mugraph.runtime.checking import Check, check, raise_unless

@@ -11,18 +11,10 @@ import numpy as np
 
 from mlc_course.errors import UsageError, WrongResult, check_known
 from mlc_course.machine import describe, usable_cores
-from mlc_course.mugraph.codegen import (
-    CodeVerdict,
-    CpuProgram,
-    Kernel,
-    KernelProgram,
-    Rates,
-    choices,
-    cpu_of,
-    prim_func,
-    rates_of,
-)
+from mlc_course.mugraph.cpu_kernels import CpuProgram, Rates, choices, cpu_of, prim_func, rates_of
 from mlc_course.mugraph.ir import Array, KernelGraph
+from mlc_course.mugraph.kernel_checks import CodeVerdict
+from mlc_course.mugraph.kernels import Kernel, KernelProgram
 from mlc_course.mugraph.runtime.arrays import by_name, checked_output, empty, entered
 from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
 from mlc_course.tensor_program.memory import roofs

@@ -12,8 +12,8 @@ from small_graphs import MEDIUM, small
 
 from mlc_course.errors import CourseError, GraphError, UsageError, WrongResult
 from mlc_course.machine import usable_cores
-from mlc_course.mugraph.codegen import kernel_mutants
 from mlc_course.mugraph.ir import KernelGraph, parse, run
+from mlc_course.mugraph.kernel_checks import kernel_mutants
 from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, in_numpy, published, workload
 from mlc_course.mugraph.runtime import (
     Check,

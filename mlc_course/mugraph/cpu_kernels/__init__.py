@@ -1,0 +1,36 @@
+"""How does a kernel use a CPU? Register tiles, lanes, strips on their way, one block a core.
+
+Read ``cpu_lowering`` first. ``cpu_tilings`` chooses among tilings by the estimate of ``cpu_cost``,
+``tensor_ir`` spells the result for LLVM. ``machine_target`` is this machine as a search's target.
+"""
+
+from mlc_course.mugraph.cpu_kernels.cpu_cost import Estimate, Rates, estimate, rates_of
+from mlc_course.mugraph.cpu_kernels.cpu_lowering import Cpu, cpu_of, lower
+from mlc_course.mugraph.cpu_kernels.cpu_tilings import (
+    CpuProgram,
+    Ranked,
+    candidates,
+    choices,
+    program_of,
+    ranked_tilings,
+)
+from mlc_course.mugraph.cpu_kernels.machine_target import cpu_target
+from mlc_course.mugraph.cpu_kernels.tensor_ir import prim_func
+
+__all__ = [
+    "Cpu",
+    "CpuProgram",
+    "Estimate",
+    "Ranked",
+    "Rates",
+    "candidates",
+    "choices",
+    "cpu_of",
+    "cpu_target",
+    "estimate",
+    "lower",
+    "prim_func",
+    "program_of",
+    "ranked_tilings",
+    "rates_of",
+]

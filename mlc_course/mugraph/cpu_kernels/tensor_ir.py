@@ -1,0 +1,286 @@
+"""A kernel program spelled in TensorIR: for LLVM, in float32, with float32 or float16 storage.
+
+Blocks are the iterations of one parallel loop. Nothing is decided here: each statement has one
+spelling.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mlc_course.errors import GraphError, check_known
+from mlc_course.mugraph.kernels import (
+    CONST,
+    VAR,
+    Allocate,
+    Apply,
+    Axis,
+    Barrier,
+    Body,
+    Buffer,
+    Compute,
+    Constant,
+    Expr,
+    Guard,
+    Kernel,
+    Loop,
+    Read,
+    Remark,
+    Select,
+    Statement,
+    Value,
+)
+from mlc_course.tensor_program.tir import ALIGNMENT, STACK_BYTES, PrimFunc, tirx
+
+FLOAT_BYTES = 4
+# LLVM finds out more about addresses that are computed in 64 bits.
+INDEX = "int64"
+SERIAL, UNROLLED = tirx.ForKind.SERIAL, tirx.ForKind.UNROLLED
+VECTOR, PARALLEL = tirx.ForKind.VECTORIZED, tirx.ForKind.PARALLEL
+ACTIONS = {
+    "+": lambda a, b: a + b,
+    "*": lambda a, b: a * b,
+    "//": tirx.floordiv,
+    "%": tirx.floormod,
+    "<": lambda a, b: a < b,
+    "==": tirx.EQ,
+    "&": tirx.And,
+    "^": tirx.bitwise_xor,
+}
+FUNCTIONS = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": tirx.Div,
+    # not Select(a > b, a, b): nested, its operands double at each level
+    "max": tirx.max,
+    "min": tirx.min,
+    "exp": lambda x: exp(x),
+    "sqrt": tirx.sqrt,
+    "log": tirx.log,
+}
+
+
+def prim_func(kernel: Kernel, storage: str = "float32") -> PrimFunc:
+    """Return a kernel as a TensorIR function of its inputs, then its outputs.
+
+    Raises ``GraphError`` for a function of elements that has no spelling here.
+    """
+    return _Writer(kernel, storage).function()
+
+
+class _Writer:
+    def __init__(self, kernel: Kernel, storage: str) -> None:
+        self.kernel, self.storage = kernel, storage
+        self.buffers: dict[str, Any] = {}
+        self.values: dict[str, Any] = {}  # of the variables of index expressions
+
+    def function(self) -> PrimFunc:
+        kernel = self.kernel
+        arguments = (*kernel.inputs, *kernel.outputs)
+        parameters = [made for each in arguments for made in self.declared(each)]
+        block = tirx.Var("block", INDEX)
+        left: Any = block
+        for number, (name, extent) in reversed(list(enumerate(kernel.grid))):
+            self.values[name] = tirx.floormod(left, extent) if number else left
+            left = tirx.floordiv(left, extent)
+        body = [tirx.AllocBuffer(made) for each in kernel.shared for made in self.declared(each)]
+        body += self.statements(kernel.body)
+        whole = tirx.For(block, 0, kernel.blocks, PARALLEL, _sequence(body))
+        function = PrimFunc(parameters, whole)
+        return function.with_attr({"tirx.noalias": True, "global_symbol": "main"})
+
+    def declared(self, buffer: Buffer) -> list[Any]:
+        """Return new TensorIR buffers: one, or one for each row of many registers.
+
+        TVM puts small buffers on the stack, where LLVM makes registers of them, and larger ones
+        into a workspace.
+        """
+        shape = buffer.shape if buffer.scope == "global" else (buffer.size,)
+        count = 1
+        if buffer.scope == "registers" and FLOAT_BYTES * buffer.size >= STACK_BYTES:
+            shape, count = buffer.shape[-1:], math.prod(buffer.shape[:-1])
+        made = [
+            tirx.decl_buffer(
+                shape,
+                self.storage if buffer.role == "storage" else "float32",
+                f"{buffer.name}_{n}" if count > 1 else buffer.name,
+                data_alignment=ALIGNMENT,
+                layout=None,
+            )
+            for n in range(count)
+        ]
+        self.buffers[buffer.name] = made if count > 1 else made[0]
+        return made
+
+    # ---- indices and values
+
+    def index(self, e: Expr) -> Any:
+        if e.op == CONST:
+            return tirx.const(e.args[0], INDEX)
+        if e.op == VAR:
+            return self.values[e.args[0]]
+        return ACTIONS[e.op](*map(self.index, e.args))
+
+    def place(self, buffer: Buffer, index: Sequence[Expr]) -> tuple[Any, list[Any]]:
+        """Return the memory that an element lies in, and where."""
+        made = self.buffers[buffer.name]
+        if buffer.scope == "global":
+            return made, [self.index(each) for each in index]
+        if isinstance(made, list):  # rows of registers
+            *row, last = index
+            flat = self.index(replace(buffer, shape=buffer.shape[:-1]).flat(row))
+            return made[int(flat)], [self.index(last)]
+        return made, [self.index(buffer.flat(index))]
+
+    def value(self, value: Value) -> Any:
+        match value:
+            case Constant(number):
+                return tirx.const(float(number), "float32")
+            case Read(buffer, index):
+                read = tirx.BufferLoad(*self.place(buffer, index))
+                return tirx.Cast("float32", read) if self.is_half(buffer) else read
+            case Apply(name, args):
+                check_known("no spelling in TensorIR for", name, FUNCTIONS, GraphError)
+                return FUNCTIONS[name](*map(self.value, args))
+            case Select(when, then, otherwise):
+                there = self.value(then), self.value(otherwise)
+                return tirx.if_then_else(self.index(when), *there)
+
+    def is_half(self, buffer: Buffer) -> bool:
+        return buffer.role == "storage" and self.storage != "float32"
+
+    # ---- statements
+
+    def statements(self, body: Body) -> list[Any]:
+        return [made for each in body for made in self.statement(each)]
+
+    def statement(self, statement: Statement) -> list[Any]:
+        match statement:
+            case Remark() | Barrier():  # with one thread, all threads are here
+                return []
+            case Allocate(buffer):
+                return [tirx.AllocBuffer(made) for made in self.declared(buffer)]
+            case Compute():
+                return self.compute(statement, statement.axes)
+            case Loop(name, extent, body, order):
+                kind = UNROLLED if order == "unrolled" else SERIAL
+                return [self.loop(name, extent, kind, lambda: self.statements(body))]
+            case Guard(when, body, otherwise):
+                there = _sequence(self.statements(otherwise)) if otherwise else None
+                here = _sequence(self.statements(body))
+                return [tirx.IfThenElse(self.index(when), here, there)]
+        raise GraphError(
+            "a statement that TensorIR for a CPU does not have",
+            expected="a kernel program with one thread a block",
+            got=type(statement).__name__,
+        )
+
+    def loop(self, name: str, extent: int, kind: Any, body: Any) -> Any:
+        variable = self.values[name] = tirx.Var(name, INDEX)
+        made = tirx.For(variable, 0, extent, kind, _sequence(body()))
+        del self.values[name]
+        return made
+
+    def compute(self, compute: Compute, axes: Sequence[Axis]) -> list[Any]:
+        """The loops of the axes, outermost first, then the store."""
+        if not axes:
+            return [self.store(compute)]
+        axis, *inner = axes
+        fetched = compute.fetch if axes is compute.axes else ()
+
+        def body() -> list[Any]:
+            return [*map(self.fetch, fetched), *self.compute(compute, inner)]
+
+        whole, rest = divmod(axis.extent, axis.lanes)
+        made = self.vectors(axis, 0, whole, axis.lanes, body)
+        return [*made, *self.vectors(axis, axis.extent - rest, rest, 1, body)]
+
+    def vectors(
+        self, axis: Axis, start: int, count: int, lanes: int, body: Callable[[], list[Any]]
+    ) -> list[Any]:
+        """So many vectors of an axis, one after the other, in a loop or written out."""
+        lane = tirx.Var(f"{axis.name}_lane", INDEX)
+        step = tirx.Var(axis.name, INDEX)
+        in_loop = count > 1 and not axis.unrolled
+        made: list[Any] = []
+        for at in [step] if in_loop else range(count):
+            first = at * lanes + start
+            if lanes > 1:
+                self.values[axis.name] = lane + first
+                made.append(tirx.For(lane, 0, lanes, VECTOR, _sequence(body())))
+            else:
+                self.values[axis.name] = first if in_loop else tirx.const(first, INDEX)
+                made += body()
+            self.values.pop(axis.name)
+        return [tirx.For(step, 0, count, SERIAL, _sequence(made))] if in_loop else made
+
+    def store(self, compute: Compute) -> Any:
+        target = compute.target
+        value = self.value(compute.value)
+        if compute.combine:
+            before = self.value(Read(target, compute.index))
+            value = FUNCTIONS[compute.combine](before, value)
+        if self.is_half(target):
+            value = tirx.Cast(self.storage, value)
+        made, place = self.place(target, compute.index)
+        return tirx.BufferStore(made, value, place)
+
+    def fetch(self, read: Read) -> Any:
+        place = tirx.BufferLoad(*self.place(read.buffer, read.index))
+        for_reading, into_l2, data = (tirx.const(n, "int32") for n in (0, 2, 1))
+        call = tirx.call_llvm_intrin(
+            "void", "llvm.prefetch", tirx.address_of(place), for_reading, into_l2, data
+        )
+        return tirx.Evaluate(call)
+
+
+def _sequence(statements: Sequence[Any]) -> Any:
+    """One statement of several: TVM has no sequence of one, and none of none."""
+    if not statements:
+        return tirx.Evaluate(tirx.const(0, "int32"))
+    return statements[0] if len(statements) == 1 else tirx.SeqStmt(list(statements))
+
+
+# Cephes' expf (S. Moshier): a polynomial on half an octave, then a power of two.
+EXP_TERMS = (
+    1.9875691500e-4,
+    1.3981999507e-3,
+    8.3334519073e-3,
+    4.1665795894e-2,
+    1.6666665459e-1,
+    5.0000001201e-1,
+)
+LOG2_E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693359375, -2.12194440e-4
+LOWEST, HIGHEST = -104.0, 89.0  # exp is 0 below, and infinite above, in float32
+
+
+def exp(value: Any) -> Any:
+    """Return exp of a float32 in vector instructions: 0, infinity and NaN where C has them."""
+
+    def number(constant: float) -> Any:
+        return tirx.const(constant, "float32")
+
+    x, n, f = (tirx.Var(name, "float32") for name in "xnf")
+    total = number(EXP_TERMS[0])
+    for term in EXP_TERMS[1:]:
+        total = total * f + number(term)
+    # In two factors, since 2**n itself may be too large or too small.
+    half = tirx.Var("half", "int32")
+    rest = tirx.Cast("int32", n) - half
+    result = (total * f * f + f + number(1.0)) * _power_of_two(half) * _power_of_two(rest)
+    halved = tirx.Let(half, tirx.shift_right(tirx.Cast("int32", n), tirx.const(1, "int32")), result)
+    reduced = tirx.Let(f, x - n * number(LN2_HIGH) - n * number(LN2_LOW), halved)
+    rounded = tirx.Let(n, tirx.floor(x * number(LOG2_E) + number(0.5)), reduced)
+    # In this order NaN stays NaN: TVM's min(a, b) is a if a < b, else b.
+    limited = tirx.max(number(LOWEST), tirx.min(number(HIGHEST), value))
+    return tirx.Let(x, limited, rounded)
+
+
+def _power_of_two(exponent: Any) -> Any:
+    """A float32's exponent field holds exponent + 127, above 23 bits of mantissa."""
+    bits = tirx.shift_left(exponent + 127, tirx.const(23, "int32"))
+    return tirx.reinterpret("float32", bits)

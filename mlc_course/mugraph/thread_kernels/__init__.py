@@ -1,0 +1,13 @@
+"""How does a kernel use many threads and shared memory? Spreads, copies, layouts, barriers.
+
+Read ``thread_lowering`` first. ``barriers`` are placed only where a value crosses threads,
+``memory_plan`` gives buffers that are not alive together one place, and ``shared_layouts`` keeps
+threads out of each other's banks.
+"""
+
+from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_threads
+
+__all__ = [
+    "Gpu",
+    "lower_for_threads",
+]

@@ -1,0 +1,204 @@
+"""Block graphs as kernels for a CPU: right at every size, on every tiling, for every operator."""
+
+from __future__ import annotations
+
+import random
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from golden import Golden
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_graphs import MEDIUM, small
+
+from mlc_course.machine import describe
+from mlc_course.mugraph.codegen import cut_extent, free_axes, in_blocks, published_tiling, retiled
+from mlc_course.mugraph.cpu_kernels import Cpu, CpuProgram, cpu_of, lower, program_of
+from mlc_course.mugraph.ir import KernelGraph, Op, ops, parse
+from mlc_course.mugraph.ir.ops import elementwise
+from mlc_course.mugraph.kernels.kernel_program import Allocate, Compute, Loop, walk
+from mlc_course.mugraph.programs import MODELS, NAMES, PROGRAM_OF, published, workload
+from mlc_course.mugraph.runtime import check, compile_graph, random_inputs
+
+KERNELS = Path(__file__).parent / "kernels"
+CPU = cpu_of(describe())
+OPERATORS = [op for op in ops.OPERATORS if not op.carried]
+
+
+def one_step(graph: KernelGraph) -> KernelGraph:
+    """The graph with one step along every axis that may have any number of steps."""
+    equations = list(graph.equations)
+    for place, block in graph.blocks:
+        free = free_axes(graph, place)
+        equations[place] = replace(
+            equations[place],
+            op=replace(
+                block,
+                grid=tuple((a, 1 if a in free.grid else n) for a, n in block.grid),
+                loops=tuple((a, 1 if a in free.loops else n) for a, n in block.loops),
+            ),
+        )
+    return replace(graph, equations=tuple(equations))
+
+
+def agrees(graph: KernelGraph, tiles: dict[int, dict[str, int]] | None = None, cpu: Cpu = CPU):
+    """Check a graph, compiled with these tiles by place, against the interpreter."""
+    whole = in_blocks(graph)
+    tilings = [retiled(whole, place, (tiles or {}).get(place, {})) for place, _ in whole.blocks]
+    kernels = [lower(whole, place, each, cpu) for place, each in enumerate(tilings)]
+    lowered = CpuProgram(program_of(whole, kernels), tuple(tilings), cpu, ())
+    compiled = compile_graph(graph, threads=1, lowered=lowered)
+    inputs = random_inputs(graph)
+    found = check(graph, inputs, compiled(**inputs))
+    assert found.passed, f"{graph}\n{compiled.program}\n{found}"
+
+
+@pytest.mark.parametrize("name", PROGRAM_OF)
+def test_published_graphs_are_right(name: str) -> None:
+    agrees(small(published(name), MEDIUM))
+
+
+@pytest.mark.parametrize("name", (*NAMES, *MODELS))
+def test_programs_are_right_operator_by_operator(name: str) -> None:
+    agrees(small(workload(name), MEDIUM))
+
+
+ALONE = {
+    "matmul": "Y = matmul(X, X2)",
+    "accumulate": "",
+    "scale": "Y = scale(X, by=1/3)",
+    "shift": "Y = shift(X, by=0.7)",
+    "clamp": "Y = clamp(X, low=-0.5, high=0.25)",
+    "fold": "Y = fold(X, axis=1, to=7)",
+    "rms_norm": "Y = rms_norm(X, axis=1, eps=0.01)",
+    "repeat": "Y = repeat(X, axis=0, times=3)",
+    "reshape": "Y = reshape(X, shape=[7, 35])",
+    "transpose": "Y = transpose(X, axes=[1, 0])",
+    "concat": "Y = concat(X, W, axis=1)",
+    "split": "Y = split(X, axis=1, parts=5, part=3)",
+    "sum": "Y = sum(X, axis={axis})",
+    "mean": "Y = mean(X, axis={axis})",
+    "max": "Y = max(X, axis={axis})",
+    "softmax": "Y = softmax(X, axis={axis})",
+    "stable_softmax": "Y = stable_softmax(X, axis={axis})",
+    "log": "Y = log(P)",
+    "sqrt": "Y = sqrt(P)",
+}
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("op", OPERATORS, ids=str)
+def test_every_operator_alone(op: Op, axis: int) -> None:
+    two = op.operands == 2
+    line = ALONE.get(op.name, f"Y = {op.name}({'X, W' if two else 'X'})").format(axis=axis)
+    if op.name == "matmul":
+        text = "alone(X[a=7, b=35], X2[b, c=19]):"
+    else:
+        text = "alone(X[a=7, b=35], W[a, b]):" if "W" in line else "alone(X[a=7, b=35]):"
+    lines = [text, f"  {line}", "  return Y", ""]
+    if "P)" in line:
+        lines.insert(1, "  Q = mul(X, X)\n  P = shift(Q, by=0.1)")
+    agrees(parse("\n".join(lines)))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_any_tiling_of_any_sizes_is_right(seed: int) -> None:
+    rng = random.Random(seed)
+    graph = one_step(published(rng.choice([*PROGRAM_OF])))
+    sizes = (1, 2, 3, 5, 7, 11, 16, 17, 23, 31, 33, 40, 64, 97)
+    fixed = "split_kv" in graph.name  # its parts are of equal extent
+    given_sizes = {
+        name: size if size == 1 else 2 if name == "h" else 64 if fixed else rng.choice(sizes)
+        for name, size in graph.sizes
+    }
+    graph = graph.resized(given_sizes)
+    tiles = {}
+    for place, _ in graph.blocks:
+        free = free_axes(graph, place)
+        extents = {axis: cut_extent(graph, place, axis) for axis in free.grid | free.loops}
+        tiles[place] = {axis: rng.randint(1, n) for axis, n in extents.items() if n}
+    agrees(graph, tiles, replace(CPU, lanes=rng.choice([4, 8, 16]), registers=rng.choice([16, 32])))
+
+
+def test_a_new_operator_compiles_without_another_line() -> None:
+    def softplus(m, x):  # type: ignore[no-untyped-def]
+        return m.function("log", 1 + m.exp(x))
+
+    own = Op("softplus", elementwise, softplus)
+    text = "own(X[a=9, b=21], W[b, c=13]):\n  p = matmul(X, W)\n  Y = softplus(p)\n  return Y\n"
+    agrees(parse(text, (*ops.OPERATORS, own)))
+
+
+def test_axes_that_may_have_any_number_of_steps() -> None:
+    fused = free_axes(published("rms_norm_matmul_fused"), 0)
+    assert (fused.grid, fused.loops, fused.assumed) == ({"x"}, {"k"}, frozenset())
+    online = free_axes(published("online_softmax_attention"), 0)
+    assert (online.grid, online.loops, online.assumed) == ({"x", "y"}, {"k"}, {"k"})
+    # Parts of the keys make the first kernel's outputs as large as there are parts.
+    assert free_axes(published("gqa_split_kv"), 0).grid == {"x", "z"}
+
+
+WITH_A_MEAN = """\
+    means(X[b=4, d=64]):
+      block grid(x=4) loop(k=4):
+        x = load(X, imap={x: 0}, fmap={k: 1})
+        means = mean(x, axis=1)
+        total = accumulate(means)
+        Y = store(total, omap={x: 0})
+      return Y
+"""
+
+
+def test_a_loop_whose_steps_count_keeps_its_number_of_steps() -> None:
+    graph = parse(textwrap.dedent(WITH_A_MEAN))
+    assert free_axes(graph, 0).loops == frozenset()
+    agrees(graph)
+
+
+NOT_LINEAR = """\
+    shares(X[b=4, d=64]):
+      block grid(x=4) loop(k=4):
+        x = load(X, imap={x: 0}, fmap={k: 1})
+        sums = sum(x, axis=1)
+        squares = square(sums)
+        total = accumulate(squares)
+        Y = store(total, omap={x: 0})
+      return Y
+"""
+
+
+def test_a_loop_over_squares_of_sums_keeps_its_number_of_steps() -> None:
+    graph = parse(textwrap.dedent(NOT_LINEAR))
+    assert free_axes(graph, 0).loops == frozenset()
+    agrees(graph)
+
+
+@pytest.mark.parametrize("isa", ["AVX-512", "AVX2", "NEON"])
+def test_register_tiles_fit_the_registers(isa: str) -> None:
+    lanes, registers = {"AVX-512": (16, 32), "AVX2": (8, 16), "NEON": (4, 32)}[isa]
+    cpu = Cpu(lanes, registers)
+    for rows in (1, 2, 3, 8, 16, 100):
+        for columns in (1, 8, 48, 64, 6144):
+            for streamed in (False, True):
+                r, c = cpu.register_tile(rows, columns, streamed=streamed)
+                assert r <= max(1, rows) and c % lanes == 0
+                assert r * (c // lanes) + c // lanes + 1 <= registers
+
+
+@pytest.mark.parametrize("name", ["rms_norm_matmul_fused", "online_softmax_attention"])
+def test_a_kernel_is_text_that_a_student_can_read(name: str, golden: Golden) -> None:
+    graph = small(published(name), MEDIUM)
+    kernel = lower(graph, 0, published_tiling(dict(graph.blocks)[0]), Cpu(lanes=8, registers=16))
+    golden(KERNELS / f"{name}_cpu.txt", f"{kernel}\n")
+
+
+def test_what_is_summed_stays_in_registers() -> None:
+    graph = small(published("gated_mlp_fused"), MEDIUM)
+    kernel = lower(graph, 0, published_tiling(dict(graph.blocks)[0]), CPU)
+    sums = [each for each in walk(kernel.body) if isinstance(each, Compute) and each.combine]
+    assert sums and all(each.target.scope == "registers" for each in sums)
+    assert any(isinstance(each, Allocate) for each in walk(kernel.body))
+    assert any(isinstance(each, Loop) and each.name == "k" for each in walk(kernel.body))
