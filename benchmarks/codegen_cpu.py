@@ -35,7 +35,7 @@ from mlc_course.tensor_program.memory import Roofs, roofs
 
 SEVEN = tuple(name for name in NAMES if name != "attention")
 UNFUSED = "unfused"
-TURNS, CALLS, PAUSE_S = 5, 25, 0.3
+TURNS, CALLS, LEAST_S, PAUSE_S = 7, 25, 0.1, 0.3  # threads that have slept take a while to wake
 # Multiplications and additions of products, exps, and bytes that have to be read or written.
 WORK: Mapping[str, tuple[float, float, float]] = {
     "rms_norm_matmul": (2 * 16 * 4096 * 6144, 0, 4 * (4096 * 6144 + 16 * (4096 + 6144))),
@@ -68,9 +68,11 @@ def in_turns(ours: Callable[[], Any], theirs: Callable[[], Any], threads: int) -
             taken = []
             for call in (theirs, ours):
                 time.sleep(PAUSE_S)
+                began = time.perf_counter()
                 call()
+                calls = max(CALLS, int(LEAST_S / (time.perf_counter() - began)))
                 seconds = []
-                for _ in range(CALLS):
+                for _ in range(calls):
                     began = time.perf_counter()
                     call()
                     seconds.append(time.perf_counter() - began)

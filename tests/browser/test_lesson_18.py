@@ -18,7 +18,7 @@ def test_lesson_18_runs_and_its_tree_opens(page: Page, lab: str) -> None:
     open_notebook(page, lab, SUPEROPTIMIZATION)
     run_all(page)
 
-    chart, status = page.get_by_test_id("chart"), page.get_by_test_id("status")
+    chart, status = page.get_by_test_id("chart").first, page.get_by_test_id("status").first
     graph, counts = page.get_by_test_id("graph"), page.get_by_test_id("counts")
     chart.scroll_into_view_if_needed()
     expect(status).to_contain_text("of 15 candidates for the next operator 7 are cut")
@@ -50,4 +50,15 @@ def test_lesson_18_runs_and_its_tree_opens(page: Page, lab: str) -> None:
     expect(status).to_contain_text("58 are cut")
     changes(chart, lambda: page.get_by_test_id("order").uncheck())
     expect(chart).to_contain_text("s = square(X)")
+
+    bars, button = page.get_by_test_id("chart").last, page.get_by_test_id("measure")
+    button.scroll_into_view_if_needed()
+    button.click()
+    expect(page.get_by_test_id("status").last).to_contain_text("NumPy's speed", timeout=240_000)
+    expect(bars.locator('[id="rung-0"]')).to_be_visible()
+    texts = page.get_by_test_id("texts")
+    changes(texts, lambda: bars.locator('[id="name-1"]').click())
+    expect(texts).to_contain_text("block grid")
+    bars.scroll_into_view_if_needed()
+    page.screenshot(path=SCREENSHOTS / "lesson_18_race.png")
     assert not asked, "the page asked other machines for something"

@@ -14,11 +14,17 @@ from mlc_course.machine import describe, usable_cores
 from mlc_course.mugraph.cpu_kernels import CpuProgram, Rates, choices, cpu_of, prim_func, rates_of
 from mlc_course.mugraph.ir import Array, KernelGraph
 from mlc_course.mugraph.kernel_checks import CodeVerdict
-from mlc_course.mugraph.kernels import Kernel, KernelProgram
+from mlc_course.mugraph.kernels import Buffer, Kernel, KernelProgram
 from mlc_course.mugraph.runtime.arrays import by_name, checked_output, empty, entered
 from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
+from mlc_course.mugraph.thread_kernels import Need, best_fit
 from mlc_course.tensor_program.memory import roofs
-from mlc_course.tensor_program.tir import compile_kernel, shared_tensor, use_threads
+from mlc_course.tensor_program.tir import (
+    ALIGNMENT,
+    compile_kernel,
+    shared_tensor,
+    use_threads,
+)
 
 TARGETS = ("cpu",)
 STORAGE = ("float32", "float16")
@@ -85,8 +91,7 @@ class Compiled:
             )
             _check_apart(each.name, made, memory)
             memory[each.name] = made
-        for each in self.program.temporaries:
-            memory[each.name] = empty(each.shape, self.storage)
+        memory |= temporaries(self.program, self.storage)
         use_threads(self.threads)
         views = {name: shared_tensor(array) for name, array in memory.items()}
         calls = [
@@ -98,6 +103,31 @@ class Compiled:
             for each in self.program.outputs
         ]
         return Bound(calls, outputs, read)
+
+
+def temporaries(program: KernelProgram, storage: str) -> dict[str, Array]:
+    """Return memory for what kernels leave for each other.
+
+    Tensors that are not needed at the same time share memory; each begins at a cache line.
+    """
+    itemsize = np.dtype(storage).itemsize
+    wanted = []
+    for each in program.temporaries:
+        at = [n for n, kernel in enumerate(program.kernels) if each in _touched(kernel)]
+        size = -(-each.size * itemsize // ALIGNMENT) * ALIGNMENT
+        wanted.append(Need(each.name, size, frozenset(range(at[0], at[-1] + 1))))
+    plan = best_fit(wanted)
+    room, places = empty((plan.total,), "uint8"), dict(plan.offsets)
+    found = {}
+    for each in program.temporaries:
+        start = places[each.name]
+        part = room[start : start + each.size * itemsize]
+        found[each.name] = part.view(storage).reshape(each.shape)
+    return found
+
+
+def _touched(kernel: Kernel) -> tuple[Buffer, ...]:
+    return (*kernel.inputs, *kernel.outputs)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,12 @@ Read ``thread_lowering`` first. ``barriers`` are placed only where a value cross
 threads out of each other's banks.
 """
 
+from mlc_course.mugraph.thread_kernels.memory_plan import Need, best_fit
 from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_threads
 
 __all__ = [
     "Gpu",
+    "Need",
+    "best_fit",
     "lower_for_threads",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -239,6 +240,27 @@ def test_several_threads_give_what_one_gives() -> None:
     (one,) = compile_graph(program, threads=1)(**inputs)
     (all_cores,) = compile_graph(program, threads=usable_cores())(**inputs)
     np.testing.assert_allclose(one, all_cores, rtol=1e-5, atol=1e-6)
+
+
+def test_temporaries_share_memory_unless_they_are_needed_at_once() -> None:
+    program = compile_graph(small(workload("transformer_layer"), MEDIUM), threads=1).program
+    arrays = compiled.temporaries(program, "float32")
+    alive = {
+        each.name: [
+            n
+            for n, kernel in enumerate(program.kernels)
+            if each in (*kernel.inputs, *kernel.outputs)
+        ]
+        for each in program.temporaries
+    }
+    shared = 0
+    for one, other in combinations(arrays, 2):
+        together = alive[one][0] <= alive[other][-1] and alive[other][0] <= alive[one][-1]
+        overlap = np.shares_memory(arrays[one], arrays[other])
+        assert not (together and overlap), f"{one} and {other}"
+        shared += overlap
+    assert shared
+    assert all(array.ctypes.data % 64 == 0 for array in arrays.values())
 
 
 def test_kernels_are_compiled_once_for_each_text() -> None:
