@@ -11,7 +11,7 @@ import pytest
 from golden import Golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_graphs import MEDIUM, small
+from small_graphs import FILES, MEDIUM, saved_graphs, small
 
 from mlc_course.machine import describe
 from mlc_course.mugraph.codegen import cut_extent, free_axes, in_blocks, published_tiling, retiled
@@ -58,6 +58,13 @@ def agrees(graph: KernelGraph, tiles: dict[int, dict[str, int]] | None = None, c
 @pytest.mark.parametrize("name", PROGRAM_OF)
 def test_published_graphs_are_right(name: str) -> None:
     agrees(small(published(name), MEDIUM))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES)
+def test_graphs_that_mirage_saved_are_right(file: str) -> None:
+    for graph in dict.fromkeys(saved_graphs(file)):
+        agrees(small(graph, MEDIUM))
 
 
 @pytest.mark.parametrize("name", (*NAMES, *MODELS))
