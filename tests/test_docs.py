@@ -153,6 +153,7 @@ def test_commands_are_found_in_blocks_and_in_sentences() -> None:
 RUN_HERE = {
     "mlc-course verify rms_norm_matmul rms_norm_matmul_fused": (),
     "mlc-course superoptimize rms_norm_matmul": ("--jobs", "1", "--fresh"),
+    "mlc-course superoptimize gqa --target cpu --run": ("--jobs", "1", "--fresh"),
     "mlc-course ladder matmul_exp_matmul --quick": (),
     "mlc-course tune matmul_exp_matmul --recorded": (),
 }

@@ -320,7 +320,7 @@ def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> Parser:
 
 def welcome() -> str:
     """Return what ``mlc-course`` alone prints: the first commands, and how to list the others."""
-    lines = [f"  {command:<45} {what}" for command, what in FIRST_COMMANDS]
+    lines = [f"  {command:<48} {what}" for command, what in FIRST_COMMANDS]
     rest = "mlc-course --help lists all commands; mlc-course COMMAND --help explains one."
     return "\n".join(("Three commands to begin with:", "", *lines, "", rest, ""))
 

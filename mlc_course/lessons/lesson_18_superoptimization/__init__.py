@@ -1,5 +1,7 @@
-"""Lesson 18: how large is the search, and what cuts it? The search-tree explorer; and the
-kernel race, in which what is found runs beside NumPy."""
+"""Lesson 18: how large is the search, and what cuts it? The search-tree explorer.
+
+In the kernel race, what the search finds for this machine runs beside NumPy.
+"""
 
 from mlc_course.lessons.lesson_18_superoptimization.choices_picture import choices_svg
 from mlc_course.lessons.lesson_18_superoptimization.growth_picture import growth_svg
