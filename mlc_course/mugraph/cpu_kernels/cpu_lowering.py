@@ -46,6 +46,7 @@ from mlc_course.mugraph.kernels import (
     Guard,
     Kernel,
     Loop,
+    Order,
     Read,
     Remark,
     Statement,
@@ -103,6 +104,8 @@ class Cpu:
 
 ENOUGH_SUMS = 12  # multiply-adds under way that fill the units
 LOAD_TIME = 0.05  # the time of a load, as a part of a multiply-add's: most are hidden behind it
+PACKED_ROWS = 32  # of a product: a strip of columns is then read many times over
+SET_PERIOD = 4096  # bytes: lines so far apart are in one set of the first cache
 LINE_PAIR = 2 * LINE  # bytes: what caches fetch at a time
 WIDE = 1.05  # the time of a strip of a streamed operand that is wider, beside that of one pair
 
@@ -380,12 +383,15 @@ class CpuBlock(BlockLowering):
         for place, name in zip(outer, names, strict=True):
             at[place] = var(name)
         made: list[Statement] = []
-        streamed = any(b.kind == LOAD and b not in self.buffers for b in node.args[1::2])
+        in_place = [b for b in node.args[1::2] if b.kind == LOAD and b not in self.buffers]
+        packed = [b for b in in_place if rows >= PACKED_ROWS and self._clashes(b)]
+        streamed = len(packed) < len(in_place)
         high, wide = self.cpu.register_tile(rows, columns, streamed=streamed)
         for origin, count, width, lanes in self._strips(columns, wide):
             strip = self._loop_name("s")
             column = (var(strip) * width if count > 1 else ZERO) + origin
             body: list[Statement] = []
+            panels = {b: self._panel(b, (*at, column), width, lanes, body) for b in packed}
             lines = -(-width * FLOAT_BYTES // LINE) if count > 1 else 0
             for top, tiles, height, share in self._heights(rows, high, lines):
                 tile = self._loop_name("t")
@@ -393,11 +399,12 @@ class CpuBlock(BlockLowering):
                 line = ((var(tile) if tiles > 1 else ZERO) + top // high) * share
                 inside = self._register_tile(
                     node, (*at, row, column), (height, width, lanes), start, target, begins, where,
-                    finish, lines=[line + n for n in range(share)],
+                    finish, lines=[line + n for n in range(share)], panels=panels,
                 )  # fmt: skip
                 body += [Loop(tile, tiles, inside, "any")] if tiles > 1 else inside
                 self.enclosing.discard(tile)
-            made += [Loop(strip, count, tuple(body), "any")] if count > 1 else body
+            order: Order = "serial" if panels else "any"  # strips have one panel after the other
+            made += [Loop(strip, count, tuple(body), order)] if count > 1 else body
             self.enclosing.discard(strip)
         for place, name in reversed(list(zip(outer, names, strict=True))):
             made = [Loop(name, lead[place], tuple(made), "any")]
@@ -439,6 +446,7 @@ class CpuBlock(BlockLowering):
         finish: Finish | None,
         *,
         lines: Sequence[Expr],
+        panels: Mapping[Node, Buffer],
     ) -> Body:
         height, width, lanes = extents
         r, c, inner = [n for n in ("r", "c", "l", "u", "v", "w") if n not in self.enclosing][:3]
@@ -456,7 +464,11 @@ class CpuBlock(BlockLowering):
         steps: list[Statement] = []
         for a, b in zip(node.args[::2], node.args[1::2], strict=True):
             left = self._at(a, (*lead, row + var(r), var(inner)))
-            right = self._at(b, (*lead, var(inner), column + var(c)))
+            right, fetched = self._at(b, (*lead, var(inner), column + var(c))), tuple[Read, ...]()
+            if b in panels:
+                right = Read(panels[b], (var(inner), var(c)))
+            else:
+                fetched = self._fetch(b, (*lead, var(inner), column), width, lines)
             steps.append(
                 Compute(
                     sums,
@@ -464,12 +476,29 @@ class CpuBlock(BlockLowering):
                     Apply("mul", (left, right)),
                     (Axis(inner, a.shape[-1]), *axes),
                     "add",
-                    self._fetch(b, (*lead, var(inner), column), width, lines),
+                    fetched,
                 )
             )
         done: Value = Read(sums, cell)
         value = finish(at, done) if finish else done
         return (Allocate(sums), *begun, *steps, Compute(target, tuple(where(at)), value, axes))
+
+    def _clashes(self, b: Node) -> bool:
+        """Tell whether the rows of an operand compete for the same sets of the first cache."""
+        row_bytes = FLOAT_BYTES * self.whole.operands[b.what].shape[-1]
+        return row_bytes % SET_PERIOD == 0 and b.shape[-2] > 1
+
+    def _panel(
+        self, b: Node, corner: Sequence[Expr], width: int, lanes: int, body: list[Statement]
+    ) -> Buffer:
+        """Copy a strip of columns to one place, for all rows of register tiles to read."""
+        row, c = [n for n in ("l", "c", "u", "v", "w") if n not in self.enclosing][:2]
+        *lead, column = corner
+        panel = self.whole.buffer(f"{b.name}_panel", (b.shape[-2], width))
+        value = self._at(b, (*lead, var(row), column + var(c)))
+        axes = (Axis(row, b.shape[-2]), Axis(c, width, lanes, unrolled=True))
+        body.append(Compute(panel, (var(row), var(c)), value, axes))
+        return panel
 
     def _fetch(
         self, b: Node, at: Sequence[Expr], width: int, lines: Sequence[Expr]

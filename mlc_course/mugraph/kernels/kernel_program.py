@@ -29,6 +29,7 @@ from mlc_course.mugraph.kernels.index_expressions import ZERO, Expr, ExprLike, e
 
 Scope = Literal["global", "shared", "registers"]
 Role = Literal["storage", "sum"]  # what tensors are kept in; what sums are kept in
+Order = Literal["serial", "unrolled", "any"]
 Combine = Literal["", "add", "max", "min"]
 LINE = 64  # bytes of a cache line
 
@@ -168,7 +169,7 @@ class Loop:
     name: str
     extent: int
     body: Body
-    order: Literal["serial", "unrolled", "any"] = "serial"
+    order: Order = "serial"
 
 
 @dataclass(frozen=True)

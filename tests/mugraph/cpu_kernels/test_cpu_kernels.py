@@ -209,3 +209,12 @@ def test_what_is_summed_stays_in_registers() -> None:
     assert sums and all(each.target.scope == "registers" for each in sums)
     assert any(isinstance(each, Allocate) for each in walk(kernel.body))
     assert any(isinstance(each, Loop) and each.name == "k" for each in walk(kernel.body))
+
+
+@pytest.mark.parametrize(("extent", "packed"), [(1024, True), (1040, False)])
+def test_strips_whose_rows_clash_in_the_cache_are_packed(extent: int, packed: bool) -> None:
+    graph = one_step(published("attention_fused")).resized({"n": extent, "m": 64})
+    tiling = retiled(graph, 0, {"k": 208})
+    kernel = lower(graph, 0, tiling, CPU)
+    assert any("panel" in each.name for each in kernel.shared) == packed
+    agrees(graph, {0: {"k": 208}})
