@@ -15,7 +15,12 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
-SHARED = ("pyproject.toml", "tests/conftest.py", "tests/helpers/cases.py")
+SHARED = (
+    "pyproject.toml",
+    "tests/conftest.py",
+    "tests/helpers/cases.py",
+    "tests/helpers/golden.py",
+)
 DRAWS = """
 import pytest
 from hypothesis import given, settings, strategies as st
