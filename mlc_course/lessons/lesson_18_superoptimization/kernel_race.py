@@ -56,7 +56,14 @@ class KernelRace(Widget):
             for step in self.paced(_searched(known), unit="graph"):
                 graphs = step
             self.status = f"Compiling and timing {plural(len(graphs), 'graph')} ... {INTERRUPT}."
-            racers = race(known, graphs, threads=1, always=(UNFUSED,), most_tilings=2)
+            racers = race(
+                known,
+                graphs,
+                threads=1,
+                most_graphs=MOST_GRAPHS,
+                most_tilings=2,
+                always=(UNFUSED,),
+            )
         self.racers = fastest_of_each(racers)
         self.selected = 0
         self.status = _summary(self.program, self.racers)

@@ -385,6 +385,7 @@ class CpuBlock(BlockLowering):
         made: list[Statement] = []
         in_place = [b for b in node.args[1::2] if b.kind == LOAD and b not in self.buffers]
         packed = [b for b in in_place if rows >= PACKED_ROWS and self._clashes(b)]
+        order: Order = "serial" if packed else "any"  # one strip after the other has the panel
         streamed = len(packed) < len(in_place)
         high, wide = self.cpu.register_tile(rows, columns, streamed=streamed)
         for origin, count, width, lanes in self._strips(columns, wide):
@@ -403,11 +404,10 @@ class CpuBlock(BlockLowering):
                 )  # fmt: skip
                 body += [Loop(tile, tiles, inside, "any")] if tiles > 1 else inside
                 self.enclosing.discard(tile)
-            order: Order = "serial" if panels else "any"  # strips have one panel after the other
             made += [Loop(strip, count, tuple(body), order)] if count > 1 else body
             self.enclosing.discard(strip)
         for place, name in reversed(list(zip(outer, names, strict=True))):
-            made = [Loop(name, lead[place], tuple(made), "any")]
+            made = [Loop(name, lead[place], tuple(made), order)]
             self.enclosing.discard(name)
         return made
 

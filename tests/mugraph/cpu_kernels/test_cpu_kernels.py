@@ -18,6 +18,7 @@ from mlc_course.mugraph.codegen import cut_extent, free_axes, in_blocks, publish
 from mlc_course.mugraph.cpu_kernels import Cpu, CpuProgram, cpu_of, lower, program_of
 from mlc_course.mugraph.ir import KernelGraph, Op, ops, parse
 from mlc_course.mugraph.ir.ops import elementwise
+from mlc_course.mugraph.kernel_checks import first_fault
 from mlc_course.mugraph.kernels.kernel_program import Allocate, Compute, Loop, walk
 from mlc_course.mugraph.programs import MODELS, NAMES, PROGRAM_OF, published, workload
 from mlc_course.mugraph.runtime import check, compile_graph, random_inputs
@@ -217,4 +218,5 @@ def test_strips_whose_rows_clash_in_the_cache_are_packed(extent: int, packed: bo
     tiling = retiled(graph, 0, {"k": 208})
     kernel = lower(graph, 0, tiling, CPU)
     assert any("panel" in each.name for each in kernel.shared) == packed
+    assert first_fault(kernel) is None  # two heads in one block have one panel after the other
     agrees(graph, {0: {"k": 208}})
