@@ -1,4 +1,4 @@
-"""How fast are found graphs on this CPU, beside NumPy and beside the program unfused?
+"""Time found graphs on this CPU, beside NumPy and beside the program unfused.
 
     python benchmarks/codegen_cpu.py --json results/codegen_cpu.json --check
 

@@ -1,4 +1,4 @@
-"""How does a block graph become a kernel? What is the same for all machines.
+"""Lowering of block graphs to kernels, as far as it is the same for all machines.
 
 Read ``tile_graph`` first, which runs the operators' formulas on tiles, then ``block_lowering``,
 which gives tiles their place and their order. ``tilings`` are the steps of grids and loops,

@@ -366,7 +366,7 @@ class BlockLowering(ABC):
     # ---- accumulators
 
     def _carry(self, carry: Carry) -> list[Statement]:
-        """What one iteration does to an accumulator."""
+        """Return the statements of one iteration of an accumulator."""
         begins: Expr | None = None
         for name in carry.loops:
             if self.numbers[name] != ZERO:

@@ -229,7 +229,7 @@ class Labels:
 
 
 class _LoopView:
-    """What every value of the block is to one loop, whose tiles lie along one label."""
+    """The part that every value of a block has in one loop, whose tiles lie along one label."""
 
     def __init__(self, labels: Labels, loop: str, root: tuple[Node, int]) -> None:
         self.labels, self.loop, self.root = labels, loop, root
@@ -280,7 +280,7 @@ class _LoopView:
         return self.labels.root(*what) == self.root
 
     def _of_partial(self, node: Node, kinds: Sequence[str]) -> str:
-        """What is made of a part of a sum: a part of a sum, if it is linear in it."""
+        """Return the kind of a value made of a part of a sum: the same, if it is linear in it."""
         match node.kind:
             case "element":
                 both = set(kinds) == {SUM}

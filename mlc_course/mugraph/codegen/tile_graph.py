@@ -98,7 +98,7 @@ class Node:
 
 @dataclass(eq=False)
 class Carry:
-    """What an accumulator keeps from iteration to iteration.
+    """The state that an accumulator keeps from iteration to iteration.
 
     ``states`` are its buffers; ``first`` is what they hold after the first iteration, ``later``
     what a later one makes of them. ``loops`` are those that it combines over, ``fmap`` those along

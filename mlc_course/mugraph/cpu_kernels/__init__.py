@@ -1,4 +1,4 @@
-"""How does a kernel use a CPU? Register tiles, lanes, strips on their way, one block a core.
+"""Kernels for a CPU: register tiles, lanes, strips on their way, one block a core.
 
 Read ``cpu_lowering`` first. ``cpu_tilings`` chooses among tilings by the estimate of ``cpu_cost``,
 ``tensor_ir`` spells the result for LLVM. ``machine_target`` is this machine as a search's target.

@@ -61,7 +61,7 @@ FLOAT_BYTES = 4
 
 @dataclass(frozen=True)
 class Cpu:
-    """What the lowering needs to know of a machine.
+    """A machine as the lowering sees it.
 
     ``chains`` independent vectors are summed side by side; the right operand's lines are fetched
     ``ahead`` strips before their use. A register tile has at most ``most_rows`` and
@@ -115,7 +115,7 @@ def _rounded(extent: int, part: int) -> int:
 
 
 def cpu_of(machine: Machine) -> Cpu:
-    """Return what the lowering needs to know of a machine."""
+    """Return a machine as the lowering sees it."""
     return Cpu(machine.lanes, machine.vector_registers)
 
 

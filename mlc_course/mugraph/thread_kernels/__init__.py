@@ -1,4 +1,4 @@
-"""How does a kernel use many threads and shared memory? Spreads, copies, layouts, barriers.
+"""Kernels for many threads and shared memory: spreads, copies, layouts, barriers.
 
 Read ``thread_lowering`` first. ``barriers`` are placed only where a value crosses threads,
 ``memory_plan`` gives buffers that are not alive together one place, and ``shared_layouts`` keeps

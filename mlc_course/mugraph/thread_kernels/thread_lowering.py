@@ -85,7 +85,7 @@ NARROWEST_COPY = 4  # bytes
 
 @dataclass(frozen=True)
 class Gpu:
-    """What the lowering needs to know of a machine.
+    """A machine as the lowering sees it.
 
     A block has ``threads`` threads and at most ``shared_bytes`` of shared memory; an asynchronous
     copy moves up to ``copy_bytes``. A pipeline has up to ``stages`` slots. ``storage_bytes`` and
