@@ -2,14 +2,13 @@
 
 Read ``compiled`` first: ``compile_graph`` gives a callable, for a target of ``TARGETS``. ``arrays``
 says what may be given to it, ``checking`` compares what it returns with the interpreter, and
-``tuning`` times the first few of the tilings that the cost model ranks.
+``beside_numpy`` times the first few of the tilings that the cost model ranks.
 """
 
 from mlc_course.mugraph.runtime.arrays import CopiedInput, random_inputs
 from mlc_course.mugraph.runtime.beside_numpy import NUMPY, Racer, fastest_of_each, race, verified
 from mlc_course.mugraph.runtime.checking import Check, check
 from mlc_course.mugraph.runtime.compiled import TARGETS, Bound, Compiled, compile_graph
-from mlc_course.mugraph.runtime.tuning import Timed, tuned
 
 __all__ = [
     "Bound",
@@ -19,12 +18,10 @@ __all__ = [
     "NUMPY",
     "Racer",
     "TARGETS",
-    "Timed",
     "check",
     "compile_graph",
     "fastest_of_each",
     "race",
     "random_inputs",
-    "tuned",
     "verified",
 ]

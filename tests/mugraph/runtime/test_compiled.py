@@ -24,7 +24,6 @@ from mlc_course.mugraph.runtime import (
     compile_graph,
     compiled,
     random_inputs,
-    tuned,
 )
 from mlc_course.mugraph.runtime.arrays import empty
 
@@ -328,10 +327,3 @@ def test_checks_refuse() -> None:
 def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(CourseError):
         compile_graph(parse(TEXT), **options)
-
-
-def test_tilings_are_timed_and_sorted() -> None:
-    found = tuned(small(workload("rms_norm_matmul"), MEDIUM), threads=1, budget_s=0.1)
-    ratios = [each.ratio for each in found]
-    assert ratios == sorted(ratios, reverse=True)
-    assert any(each.comparison is None for each in found)
