@@ -32,19 +32,25 @@ class Cut:
 
 @dataclass(frozen=True)
 class Tiling:
-    """The cuts of a block graph, grid axes first."""
+    """The cuts of a block graph, grid axes first.
+
+    ``panels`` are operands of which a strip of columns is copied to one place, where a register
+    tile's first use of it meets others.
+    """
 
     cuts: tuple[Cut, ...]
+    panels: tuple[str, ...] = ()
 
     def __getitem__(self, axis: str) -> Cut:
         return next(each for each in self.cuts if each.axis == axis)
 
     def __str__(self) -> str:
-        return ", ".join(
+        cuts = [
             f"{c.axis}={c.steps}"
             + (f" of {c.tile}" + f", last {c.rest}" * c.short if c.tile else "")
             for c in self.cuts
-        )
+        ]
+        return ", ".join([*cuts, *(f"{name} in panels" for name in self.panels)])
 
 
 def published_tiling(block: BlockGraph) -> Tiling:

@@ -1,8 +1,10 @@
 """The time of a kernel program on a CPU, estimated from its statements: for an order of tilings.
 
 Vector instructions are counted as they will be issued, and bytes as they will come from each cache:
-a tile that is read again comes from the nearest cache that holds what was touched meanwhile. Rates
-are those that were measured on this machine (``tensor_program.memory``).
+a tile that is read again comes from the nearest cache that holds what was touched meanwhile. Rows
+that are a multiple of a power of two apart share few sets of a cache, and need as much room as if
+they filled the others too. Rates are those that were measured on this machine
+(``tensor_program.memory``).
 """
 
 from __future__ import annotations
@@ -13,18 +15,22 @@ from dataclasses import dataclass, field
 
 from mlc_course.machine import Machine
 from mlc_course.mugraph.kernels import (
+    LINE,
+    ZERO,
     Apply,
     Axis,
     Body,
     Buffer,
     Compute,
     Expr,
+    Fetch,
     Guard,
     Kernel,
     Loop,
     Read,
     Select,
     Value,
+    evaluate,
     reads,
     variables,
 )
@@ -36,32 +42,51 @@ HIDDEN = 0.75  # of the shorter of computing and waiting for memory, the part be
 FORK = 6e-6  # seconds to begin a parallel loop and to wait for its end
 STATEMENT = 4e-9  # seconds to begin a loop nest
 FLOAT = 4  # bytes
+CLASH = 4  # a line into a set of the first cache that others want too: its time, in other lines'
+UNFETCHED = 8  # a line that is waited for: its time, in other lines'
+MOST_STREAMS, WIDE_BYTES = 8, 256  # rows side by side, and bytes of each, that need no fetching
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A cache of so many bytes, and bytes a second from it; lines ``period`` apart share a set."""
+
+    bytes: int
+    rate: float
+    period: int
 
 
 @dataclass(frozen=True)
 class Rates:
     """The rates of one core while ``threads`` work: multiply-adds of vectors, and bytes, a second.
 
-    ``caches`` are (bytes that it holds, bytes a second from it), the nearest first; the first
-    cache's bandwidth is hidden behind the instructions.
+    ``caches`` begin with the nearest, whose bandwidth is hidden behind the instructions.
     """
 
     threads: int
     lanes: int
     instructions: float
-    caches: tuple[tuple[int, float], ...]
+    caches: tuple[Cache, ...]
     memory: float
 
 
 def rates_of(machine: Machine, roofs: Roofs) -> Rates:
     """Return the rates of a core of a machine whose roofs have been measured on some threads."""
-    sizes = [size for size in (machine.l2_bytes, machine.l3_bytes) if size]
-    near = [1e9 * each / roofs.threads for each in roofs.caches]
+    near = [math.inf, *(1e9 * each / roofs.threads for each in roofs.caches)]
+    caches = [
+        (machine.l1d_bytes, machine.l1d_ways),
+        (machine.l2_bytes, machine.l2_ways),
+        (machine.l3_bytes, 0),  # it mixes the bits of addresses: no lines clash
+    ]
+    there = [(size, ways) for size, ways in caches if size]
     return Rates(
         threads=roofs.threads,
         lanes=machine.lanes,
         instructions=1e9 * roofs.gflops / (2 * machine.lanes) / roofs.threads,
-        caches=((machine.l1d_bytes, math.inf), *zip(sizes, near, strict=False)),
+        caches=tuple(
+            Cache(size, rate, size // ways if ways else LINE)
+            for (size, ways), rate in zip(there, near, strict=False)
+        ),
         memory=1e9 * roofs.gbytes_per_s / roofs.threads,
     )
 
@@ -109,12 +134,15 @@ def estimate(kernel: Kernel, rates: Rates) -> Estimate:
         multiply_adds=count.multiply_adds * turns / rates.instructions,
         elements=count.elements * turns / rates.instructions,
         near=sum(
-            bytes_ * turns / speed
-            for bytes_, (_, speed) in zip(count.near, rates.caches, strict=True)
+            bytes_ * turns / cache.rate
+            for bytes_, cache in zip(count.near, rates.caches, strict=True)
         ),
         memory=count.memory * max(turns, 1 / rates.threads) / rates.memory,
         overhead=count.statements * turns * STATEMENT + FORK * (rates.threads > 1 < blocks),
     )
+
+
+Room = Sequence[float]  # bytes in each cache
 
 
 @dataclass(frozen=True)
@@ -123,7 +151,27 @@ class _Nest:
 
     name: str
     extent: float
-    footprint: float = field(compare=False)  # bytes that one turn of it touches
+    footprint: Room = field(compare=False)  # what one turn of it touches
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Some columns of rows that are read side by side; a loop ``along`` goes from one to the next.
+
+    It has ``width`` elements of ``height`` rows, each of ``row`` bytes, and needs ``room`` in each
+    cache.
+    """
+
+    height: float
+    width: float
+    row: int
+    along: str
+    room: Room
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether the machine cannot tell by itself which lines follow."""
+        return self.height > MOST_STREAMS and FLOAT * self.width <= WIDE_BYTES < self.row
 
 
 class _Count:
@@ -133,24 +181,33 @@ class _Count:
         self.rates = rates
         self.multiply_adds = self.elements = self.memory = self.statements = 0.0
         self.near = [0.0] * len(rates.caches)
+        self.seen: dict[Buffer, float] = {}  # bytes that have come from home
+        self.fetched = _fetched(kernel.body)
         self.extents = dict(kernel.grid)
-        everything = sum(FLOAT * b.size for b in (*kernel.inputs, *kernel.outputs))
-        self.home = self._level(everything)
-        footprint = _footprint(kernel.body, {})
+        everything = float(sum(FLOAT * b.size for b in (*kernel.inputs, *kernel.outputs)))
+        self.home = self._level([everything] * len(rates.caches))
+        footprint = self._footprint(kernel.body)
         outside = [_Nest(name, extent, footprint) for name, extent in kernel.grid]
         # a block's private buffers are used again by the next block
         self._body(kernel.body, outside, 1.0)
 
-    def _level(self, bytes_: float) -> int:
-        """The nearest cache that holds so much; the number of caches for memory."""
-        sizes = [size for size, _ in self.rates.caches]
-        return next((n for n, size in enumerate(sizes) if bytes_ <= size), len(sizes))
+    def _level(self, room: Room) -> int:
+        """The nearest cache that has so much room; the number of caches for memory."""
+        caches = self.rates.caches
+        there = zip(room, caches, strict=True)
+        return next((n for n, (needed, c) in enumerate(there) if needed <= c.bytes), len(caches))
+
+    def _moved(self, level: int, bytes_: float) -> None:
+        if level == len(self.near):
+            self.memory += bytes_
+        else:
+            self.near[level] += bytes_
 
     def _body(self, body: Body, around: Sequence[_Nest], share: float) -> None:
         for each in body:
             match each:
                 case Loop(name, extent, inside):
-                    nest = _Nest(name, extent, _footprint(inside, {}))
+                    nest = _Nest(name, extent, self._footprint(inside))
                     self.extents[name] = extent
                     self._body(inside, (*around, nest), share)
                 case Guard(when, inside, otherwise):
@@ -159,10 +216,13 @@ class _Count:
                     self._body(otherwise, around, share * (1 - part))
                 case Compute():
                     self._compute(each, around, share)
+                case Fetch(ahead):
+                    for read in ahead:
+                        self._fetch(read, around, share)
 
     def _compute(self, compute: Compute, around: Sequence[_Nest], share: float) -> None:
         trips = share * math.prod(nest.extent for nest in around)
-        self.statements += trips
+        self.statements += trips * any(not axis.unrolled for axis in compute.axes)
         vectors = trips * _vectors(compute.axes, self.rates.lanes)
         is_product = isinstance(compute.value, Apply) and compute.value.name == "mul"
         if compute.combine == "add" and is_product and compute.target.scope == "registers":
@@ -171,50 +231,120 @@ class _Count:
             moves = sum(each.buffer.scope != "registers" for each in reads(compute.value))
             self.elements += vectors * (0.5 * moves + 0.5 + _work(compute.value))
             self.elements += vectors * bool(compute.combine)
-        inner = [_Nest(axis.name, axis.extent, 0.0) for axis in compute.axes]
+        nothing = [0.0] * len(self.near)
+        nests = (*around, *(_Nest(axis.name, axis.extent, nothing) for axis in compute.axes))
         for read in reads(compute.value):
-            self._access(read, (*around, *inner), share)
-        target = Read(compute.target, compute.index)
-        self._access(target, (*around, *inner), share)
+            self._access(read, nests, share)
+        self._access(Read(compute.target, compute.index), nests, share)
 
     def _access(self, access: Read, around: Sequence[_Nest], share: float) -> None:
         buffer = access.buffer
         if buffer.scope == "registers":
             return
         used = frozenset(name for each in access.index for name in variables(each))
-        distinct = float(FLOAT)
-        own = 0 if buffer.scope == "global" else self._level(around[0].footprint if around else 0)
+        distinct, inside = float(FLOAT), dict[str, float]()
+        strip = self._strip(access, around)
+        clash = CLASH if strip.room[0] > self.rates.caches[0].bytes else 1
+        own = 0 if buffer.scope == "global" else self._level(around[0].footprint if around else [])
         for nest in reversed(around):
             if nest.name in used:
                 distinct *= nest.extent
+                inside[nest.name] = nest.extent
             elif nest.extent > 1:
-                level = self._level(nest.footprint + distinct)
-                again = share * distinct * (nest.extent - 1)
-                if level == len(self.near):
-                    self.memory += again
-                else:
-                    self.near[level] += again
+                room = _room(access, inside, self.rates.caches)
+                level = self._level([a + b for a, b in zip(nest.footprint, room, strict=True)])
+                slower = clash if level == 1 else 1
+                self._moved(level, slower * share * distinct * (nest.extent - 1))
         distinct = share * min(distinct, FLOAT * buffer.size * self._copies(buffer, around))
-        level = self.home if buffer.scope == "global" else own
-        if level == len(self.near):
-            self.memory += distinct
-        else:
-            self.near[level] += distinct
+        if buffer.scope != "global":
+            self._moved(own, distinct)
+            return
+        fresh = max(0.0, distinct - self.seen.get(buffer, 0.0))
+        self.seen[buffer] = self.seen.get(buffer, 0.0) + fresh
+        self._moved(self.home, fresh)
+        self._moved(min(self.home, 1), distinct - fresh)
+        if self.home > 1:
+            self._moved(1, (clash - 1) * distinct)
+            if strip.is_scattered and buffer not in self.fetched:
+                self._moved(self.home, (UNFETCHED - 1) * fresh)
+
+    def _fetch(self, access: Read, around: Sequence[_Nest], share: float) -> None:
+        """Count lines that are waited for all the same.
+
+        Those are the first strips of a row, and lines that the second cache has lost again before
+        they are used.
+        """
+        strip = self._strip(access, around)
+        lines = share * math.prod(nest.extent for nest in around)
+        if (level := self._level([math.inf, *strip.room[1:]])) > 1:
+            self._moved(level, UNFETCHED * LINE * lines)
+        start, end = (
+            evaluate(access.index[-1], {**dict.fromkeys(self.extents, 0), **at})
+            for at in ({}, {strip.along: self.extents.get(strip.along, 1)})
+        )
+        if strip.is_scattered:
+            late = min(1.0, start / max(1, end - start))
+            self._moved(self.home, (UNFETCHED - 1) * LINE * lines * late)
+
+    def _strip(self, access: Read, around: Sequence[_Nest]) -> _Strip:
+        *rows, last = [variables(each) for each in access.index or (ZERO,)]
+        inside: dict[str, float] = {}
+        height = width = 1.0
+        along = ""
+        for nest in reversed(around):
+            if height > 1 and nest.name in last:
+                along = nest.name
+                break
+            height *= nest.extent if any(nest.name in each for each in rows) else 1
+            width *= nest.extent if nest.name in last else 1
+            inside[nest.name] = nest.extent
+        row = FLOAT * access.buffer.shape[-1] if access.buffer.shape else 0
+        return _Strip(height, width, row, along, _room(access, inside, self.rates.caches))
 
     def _copies(self, buffer: Buffer, around: Sequence[_Nest]) -> float:
         return 1.0 if buffer.scope == "global" else math.prod(nest.extent for nest in around)
 
+    def _footprint(self, body: Body) -> Room:
+        """What a body touches, once, in each cache."""
+        most: dict[str, Room] = {}
+        for access, extents in _accesses(body, {}):
+            if access.buffer.scope != "registers":
+                before = most.get(access.buffer.name, [0.0] * len(self.near))
+                room = _room(access, extents, self.rates.caches)
+                most[access.buffer.name] = [max(pair) for pair in zip(before, room, strict=True)]
+        return [sum(each) for each in zip(*most.values(), strict=True)] or [0.0] * len(self.near)
 
-def _footprint(body: Body, inner: Mapping[str, float]) -> float:
-    """Count the bytes that a body touches once."""
-    most: dict[str, float] = {}
-    for access, extents in _accesses(body, inner):
-        if access.buffer.scope != "registers":
-            used = {name for each in access.index for name in variables(each)}
-            elements = math.prod(extents.get(name, 1.0) for name in used)
-            bytes_ = FLOAT * min(elements, access.buffer.size)
-            most[access.buffer.name] = max(most.get(access.buffer.name, 0.0), bytes_)
-    return sum(most.values())
+
+def _room(access: Read, extents: Mapping[str, float], caches: Sequence[Cache]) -> Room:
+    """Return the bytes that an access needs in each cache, over some loops.
+
+    Strips of rows that are a multiple of a cache's period apart share the sets of one strip.
+    """
+    buffer, (*rows, last) = access.buffer, access.index or (ZERO,)
+    used = {name for each in access.index for name in variables(each)}
+    elements = math.prod(extents.get(name, 1.0) for name in used)
+    bytes_ = FLOAT * min(elements, buffer.size)
+    if all(extents.get(name, 1.0) == 1.0 for each in rows for name in variables(each)):
+        return [bytes_] * len(caches)
+    row = FLOAT * buffer.shape[-1]
+    strip = FLOAT * math.prod(extents.get(name, 1.0) for name in variables(last))
+    lines = bytes_ * max(1.0, LINE / strip)
+    strip = min(max(strip, LINE), row)
+    return [lines * max(1.0, math.gcd(row, cache.period) / strip) for cache in caches]
+
+
+def _fetched(body: Body) -> frozenset[Buffer]:
+    """The buffers of which lines are fetched ahead."""
+    found: set[Buffer] = set()
+    for each in body:
+        match each:
+            case Loop(_, _, inside):
+                found |= _fetched(inside)
+            case Guard(_, inside, otherwise):
+                found |= _fetched(inside) | _fetched(otherwise)
+            case Fetch(ahead):
+                found |= {read.buffer for read in ahead}
+    return frozenset(found)
 
 
 def _accesses(body: Body, inner: Mapping[str, float]) -> Iterator[tuple[Read, dict[str, float]]]:

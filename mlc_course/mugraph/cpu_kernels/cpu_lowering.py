@@ -43,10 +43,10 @@ from mlc_course.mugraph.kernels import (
     Constant,
     Expr,
     ExprLike,
+    Fetch,
     Guard,
     Kernel,
     Loop,
-    Order,
     Read,
     Remark,
     Statement,
@@ -63,34 +63,43 @@ FLOAT_BYTES = 4
 class Cpu:
     """A machine as the lowering sees it.
 
-    ``chains`` independent vectors are summed side by side; the right operand's lines are fetched
-    ``ahead`` strips before their use. A register tile has at most ``most_rows`` and
+    ``chains`` independent vectors are summed side by side; lines of the right operand are fetched
+    ``ahead`` bytes before their use. A register tile has at most ``most_rows`` and
     ``most_vectors``.
     """
 
     lanes: int
     registers: int
     chains: int = 4
-    ahead: int = 1
+    ahead: int = 256
     most_rows: int = 14
     most_vectors: int = 4
 
-    def register_tile(self, rows: int, columns: int, *, streamed: bool = False) -> tuple[int, int]:
+    def register_tile(
+        self, rows: int, columns: int, *, streamed: bool = False, clashing: bool = False
+    ) -> tuple[int, int]:
         """Return rows and columns of the register tile for a product of this size.
 
-        ``streamed``: the right operand comes from memory, strip by strip.
+        ``streamed``: the right operand comes from memory, strip by strip. ``clashing``: its rows
+        share a set of the first cache.
 
         Of the tiles whose sums, vectors of the right operand and element of the left one fit the
-        registers it is the one with the least time per element, where rows and columns beyond the
-        edges count, and each step loads a row's elements and a column's vectors.
+        registers it is the one with the least time, where each step loads a row's elements and a
+        column's vectors, and the first tile of a strip brings its lines.
         """
+
+        def cycles(r: int, v: int) -> float:
+            return max(r * v, ENOUGH_SUMS) / UNITS * (1 + LOAD_TIME * (r + v) / (r * v))
 
         def time(tile: tuple[int, int]) -> float:
             r, v = tile
-            padded = _rounded(rows, r) * _rounded(columns, v * self.lanes)
-            idle = max(1.0, ENOUGH_SUMS / (r * v))
-            wide = WIDE if streamed and v * self.lanes * FLOAT_BYTES > LINE_PAIR else 1
-            return padded * idle * wide * (1 + LOAD_TIME * (r + v) / (r * v))
+            whole, rest = divmod(rows, r)
+            strip = v * self.lanes * FLOAT_BYTES
+            first = -(-strip // LINE) * CLASH_CYCLES if clashing else 0
+            step = max(first, cycles(r, v)) + (whole - 1) * cycles(r, v)
+            step += cycles(rest, v) if rest else 0
+            wide = WIDE if streamed and strip > LINE_PAIR else 1
+            return step * wide * -(-columns // (v * self.lanes))
 
         tiles = [
             (r, v)
@@ -102,16 +111,12 @@ class Cpu:
         return r, v * self.lanes
 
 
-ENOUGH_SUMS = 12  # multiply-adds under way that fill the units
+ENOUGH_SUMS = 10  # multiply-adds under way that fill the units
+UNITS = 2  # multiply-adds of vectors that a core begins in a cycle
 LOAD_TIME = 0.05  # the time of a load, as a part of a multiply-add's: most are hidden behind it
-PACKED_ROWS = 32  # of a product: a strip of columns is then read many times over
-SET_PERIOD = 4096  # bytes: lines so far apart are in one set of the first cache
+CLASH_CYCLES = 7  # for each line, where one set of the first cache has to take them all
 LINE_PAIR = 2 * LINE  # bytes: what caches fetch at a time
 WIDE = 1.05  # the time of a strip of a streamed operand that is wider, beside that of one pair
-
-
-def _rounded(extent: int, part: int) -> int:
-    return -(-extent // part) * part
 
 
 def cpu_of(machine: Machine) -> Cpu:
@@ -384,30 +389,33 @@ class CpuBlock(BlockLowering):
             at[place] = var(name)
         made: list[Statement] = []
         in_place = [b for b in node.args[1::2] if b.kind == LOAD and b not in self.buffers]
-        packed = [b for b in in_place if rows >= PACKED_ROWS and self._clashes(b)]
-        order: Order = "serial" if packed else "any"  # one strip after the other has the panel
-        streamed = len(packed) < len(in_place)
-        high, wide = self.cpu.register_tile(rows, columns, streamed=streamed)
+        panels = self.whole.tiling.panels
+        clashing = [b for b in in_place if self.whole.operands[b.what].name in panels]
+        high, wide = self.cpu.register_tile(
+            rows, columns, streamed=bool(in_place), clashing=bool(clashing)
+        )
+        packed = clashing if rows > high else []
         for origin, count, width, lanes in self._strips(columns, wide):
             strip = self._loop_name("s")
             column = (var(strip) * width if count > 1 else ZERO) + origin
             body: list[Statement] = []
-            panels = {b: self._panel(b, (*at, column), width, lanes, body) for b in packed}
+            kept = {b: self._panel(b, width) for b in packed}
+            body += [Allocate(panel) for panel in kept.values()]
             lines = -(-width * FLOAT_BYTES // LINE) if count > 1 else 0
-            for top, tiles, height, share in self._heights(rows, high, lines):
+            for top, tiles, height, share in self._heights(rows, high, lines, bool(packed)):
                 tile = self._loop_name("t")
                 row = (var(tile) * height if tiles > 1 else ZERO) + top
                 line = ((var(tile) if tiles > 1 else ZERO) + top // high) * share
                 inside = self._register_tile(
                     node, (*at, row, column), (height, width, lanes), start, target, begins, where,
-                    finish, lines=[line + n for n in range(share)], panels=panels,
+                    finish, lines=[line + n for n in range(share)], panels=kept,
                 )  # fmt: skip
                 body += [Loop(tile, tiles, inside, "any")] if tiles > 1 else inside
                 self.enclosing.discard(tile)
-            made += [Loop(strip, count, tuple(body), order)] if count > 1 else body
+            made += [Loop(strip, count, tuple(body), "any")] if count > 1 else body
             self.enclosing.discard(strip)
         for place, name in reversed(list(zip(outer, names, strict=True))):
-            made = [Loop(name, lead[place], tuple(made), order)]
+            made = [Loop(name, lead[place], tuple(made), "any")]
             self.enclosing.discard(name)
         return made
 
@@ -419,10 +427,13 @@ class CpuBlock(BlockLowering):
             found.append((columns - rest, 1, rest, self._lanes(rest)))
         return found
 
-    def _heights(self, rows: int, height: int, lines: int) -> list[tuple[int, int, int, int]]:
+    def _heights(
+        self, rows: int, height: int, lines: int, alone: bool
+    ) -> list[tuple[int, int, int, int]]:
         """(first row, number, height, lines to fetch) of register tiles.
 
-        They share the lines of a strip, so that requests to memory come evenly.
+        They share the lines of a strip, so that requests to memory come evenly. ``alone``: the
+        first one is not like the others.
         """
         count, rest = divmod(rows, height)
         share = -(-lines // count)
@@ -430,6 +441,9 @@ class CpuBlock(BlockLowering):
         found = [(0, fetching, height, share)] if fetching else []
         if count > fetching:
             found.append((fetching * height, count - fetching, height, 0))
+        if alone and found[0][1] > 1:
+            _, tiles, _, share = found[0]
+            found[:1] = [(0, 1, height, share), (height, tiles - 1, height, share)]
         if rest:
             found.append((count * height, 1, rest, 0))
         return found
@@ -464,49 +478,38 @@ class CpuBlock(BlockLowering):
         steps: list[Statement] = []
         for a, b in zip(node.args[::2], node.args[1::2], strict=True):
             left = self._at(a, (*lead, row + var(r), var(inner)))
-            right, fetched = self._at(b, (*lead, var(inner), column + var(c))), tuple[Read, ...]()
+            right = self._at(b, (*lead, var(inner), column + var(c)))
+            before = self._fetch(b, (*lead, var(inner), column), width, lines)
             if b in panels:
-                right = Read(panels[b], (var(inner), var(c)))
+                kept = (var(inner), var(c))
+                if row == ZERO:  # the first tile leaves its strip in the panel
+                    columns = (Axis(c, width, lanes, unrolled=True),)
+                    before.append(Compute(panels[b], kept, right, columns))
+                right = Read(panels[b], kept)
+            product = Apply("mul", (left, right))
+            if before:
+                step = Compute(sums, cell, product, axes, "add")
+                steps.append(Loop(inner, a.shape[-1], (*before, step)))
             else:
-                fetched = self._fetch(b, (*lead, var(inner), column), width, lines)
-            steps.append(
-                Compute(
-                    sums,
-                    cell,
-                    Apply("mul", (left, right)),
-                    (Axis(inner, a.shape[-1]), *axes),
-                    "add",
-                    fetched,
-                )
-            )
+                over = (Axis(inner, a.shape[-1]), *axes)
+                steps.append(Compute(sums, cell, product, over, "add"))
         done: Value = Read(sums, cell)
         value = finish(at, done) if finish else done
         return (Allocate(sums), *begun, *steps, Compute(target, tuple(where(at)), value, axes))
 
-    def _clashes(self, b: Node) -> bool:
-        """Tell whether the rows of an operand compete for the same sets of the first cache."""
-        row_bytes = FLOAT_BYTES * self.whole.operands[b.what].shape[-1]
-        return row_bytes % SET_PERIOD == 0 and b.shape[-2] > 1
-
-    def _panel(
-        self, b: Node, corner: Sequence[Expr], width: int, lanes: int, body: list[Statement]
-    ) -> Buffer:
-        """Copy a strip of columns to one place, for all rows of register tiles to read."""
-        row, c = [n for n in ("l", "c", "u", "v", "w") if n not in self.enclosing][:2]
-        *lead, column = corner
-        panel = self.whole.buffer(f"{b.name}_panel", (b.shape[-2], width))
-        value = self._at(b, (*lead, var(row), column + var(c)))
-        axes = (Axis(row, b.shape[-2]), Axis(c, width, lanes, unrolled=True))
-        body.append(Compute(panel, (var(row), var(c)), value, axes))
-        return panel
+    def _panel(self, b: Node, width: int) -> Buffer:
+        """One place for a strip of columns, for all rows of register tiles to read."""
+        return self.whole.buffer(f"{b.name}_panel", (b.shape[-2], width), "private")
 
     def _fetch(
         self, b: Node, at: Sequence[Expr], width: int, lines: Sequence[Expr]
-    ) -> tuple[Read, ...]:
-        """Some lines of the strip ahead, of an operand that is read where it lies."""
-        if b.kind != LOAD or b in self.buffers or not self.cpu.ahead:
-            return ()
+    ) -> list[Statement]:
+        """Some lines of a strip ahead, of an operand that is read where it lies."""
+        if b.kind != LOAD or b in self.buffers or not (self.cpu.ahead and lines):
+            return []
         *before, column = at
         step = LINE // FLOAT_BYTES
-        place = [(*before, column + each * step + self.cpu.ahead * width) for each in lines]
-        return tuple(Read(self.whole.operands[b.what], self._place(b, each)) for each in place)
+        ahead = max(1, self.cpu.ahead // (FLOAT_BYTES * width)) * width
+        place = [(*before, column + each * step + ahead) for each in lines]
+        operand = self.whole.operands[b.what]
+        return [Fetch(tuple(Read(operand, self._place(b, each)) for each in place))]

@@ -10,6 +10,9 @@ from functools import lru_cache, partial
 
 from mlc_course.errors import CourseError
 from mlc_course.mugraph.codegen import (
+    LOAD,
+    PRODUCT,
+    KernelLowering,
     Tiling,
     cut_extent,
     free_axes,
@@ -19,16 +22,17 @@ from mlc_course.mugraph.codegen import (
     retiled,
 )
 from mlc_course.mugraph.cpu_kernels.cpu_cost import Estimate, Rates, estimate
-from mlc_course.mugraph.cpu_kernels.cpu_lowering import Cpu, lower
+from mlc_course.mugraph.cpu_kernels.cpu_lowering import FLOAT_BYTES, Cpu, CpuBlock, lower
 from mlc_course.mugraph.ir import BlockGraph, KernelGraph
 from mlc_course.mugraph.kernel_checks import CodeVerdict, verify_code
-from mlc_course.mugraph.kernels import Kernel, KernelProgram
+from mlc_course.mugraph.kernels import ZERO, Kernel, KernelProgram
 from mlc_course.mugraph.verify import verify
 
 TILES = (16, 64, 256)  # elements of a block along a grid axis, besides a core's share
 STEPS = (16, 64, 256, 512)  # elements of an iteration of a loop
 MOST_STREAMS = 1024  # rows that are read side by side, each in a page of its own
 LINE_ELEMENTS = 16  # tiles begin at cache lines
+SET_PERIOD = 4096  # bytes: lines so far apart are in one set of the first cache
 MOST = 96  # candidates of one block graph
 MOST_BLOCKS = 512  # for each thread: starting one takes a moment
 
@@ -70,7 +74,24 @@ def candidates(graph: KernelGraph, place: int, threads: int) -> list[Tiling]:
     few = [each for each in every if _blocks(graph, place, each) <= MOST_BLOCKS * threads]
     few = few or every
     few = few[:: -(-len(few) // MOST)]
-    return [retiled(graph, place, tiles) for tiles in few] if choices else [published_tiling(block)]
+    found = [retiled(graph, place, tiles) for tiles in few] or [published_tiling(block)]
+    panels = _clashing(graph, place, found[0])
+    return [replace(each, panels=panels) for each in found]
+
+
+def _clashing(graph: KernelGraph, place: int, tiling: Tiling) -> tuple[str, ...]:
+    """Return the right operands whose rows compete for the same sets of the first cache."""
+    block = dict(graph.blocks)[place]
+    whole = KernelLowering(graph, place, tiling, CpuBlock)
+    tiles = whole.tiles({axis: ZERO for axis, _ in block.grid}, ())
+    products = [node for node in tiles.nodes if node.kind == PRODUCT]
+    loads = [b.what for node in products for b in node.args[1::2] if b.kind == LOAD]
+    found = dict.fromkeys(whole.operands[number] for number in loads)
+    return tuple(
+        each.name
+        for each in found
+        if each.shape[-2] > 1 and FLOAT_BYTES * each.shape[-1] % SET_PERIOD == 0
+    )
 
 
 def _rounded(extent: int, total: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mlc_course.errors import GraphError, check_known
@@ -24,6 +25,7 @@ from mlc_course.mugraph.kernels import (
     Compute,
     Constant,
     Expr,
+    Fetch,
     Guard,
     Kernel,
     Loop,
@@ -32,6 +34,7 @@ from mlc_course.mugraph.kernels import (
     Select,
     Statement,
     Value,
+    walk,
 )
 from mlc_course.tensor_program.tir import ALIGNMENT, STACK_BYTES, PrimFunc, tirx
 
@@ -87,7 +90,10 @@ class _Writer:
         for number, (name, extent) in reversed(list(enumerate(kernel.grid))):
             self.values[name] = tirx.floormod(left, extent) if number else left
             left = tirx.floordiv(left, extent)
-        body = [tirx.AllocBuffer(made) for each in kernel.shared for made in self.declared(each)]
+        made = [each.buffer for each in walk(kernel.body) if isinstance(each, Allocate)]
+        # a block runs loops "in any order" one iteration after the other
+        kept = (*kernel.shared, *(each for each in made if each.scope == "private"))
+        body = [tirx.AllocBuffer(made) for each in kept for made in self.declared(each)]
         body += self.statements(kernel.body)
         whole = tirx.For(block, 0, kernel.blocks, PARALLEL, _sequence(body))
         function = PrimFunc(parameters, whole)
@@ -162,10 +168,14 @@ class _Writer:
         match statement:
             case Remark() | Barrier():  # with one thread, all threads are here
                 return []
+            case Allocate(buffer) if buffer.scope == "private":
+                return []  # it is there all the time
             case Allocate(buffer):
                 return [tirx.AllocBuffer(made) for made in self.declared(buffer)]
             case Compute():
                 return self.compute(statement, statement.axes)
+            case Fetch(ahead):
+                return [self.fetch(each) for each in ahead]
             case Loop(name, extent, body, order):
                 kind = UNROLLED if order == "unrolled" else SERIAL
                 return [self.loop(name, extent, kind, lambda: self.statements(body))]
@@ -190,12 +200,8 @@ class _Writer:
         if not axes:
             return [self.store(compute)]
         axis, *inner = axes
-        fetched = compute.fetch if axes is compute.axes else ()
-
-        def body() -> list[Any]:
-            return [*map(self.fetch, fetched), *self.compute(compute, inner)]
-
         whole, rest = divmod(axis.extent, axis.lanes)
+        body = partial(self.compute, compute, inner)
         made = self.vectors(axis, 0, whole, axis.lanes, body)
         return [*made, *self.vectors(axis, axis.extent - rest, rest, 1, body)]
 

@@ -32,6 +32,7 @@ from mlc_course.mugraph.kernels import (
     Compute,
     Copy,
     Expr,
+    Fetch,
     Guard,
     Kernel,
     Loop,
@@ -176,7 +177,7 @@ class Walk(ABC):
                     part = points.where(when, holds=holds) if inside else None
                     if part:
                         self._body(inside, part)
-            case Remark():
+            case Remark() | Fetch():  # no meaning
                 pass
             case Allocate() | Barrier():
                 self.step(statement, points)
@@ -274,5 +275,5 @@ def whose(buffer: Buffer, kernel: Kernel, points: Points) -> Whose:
             return Whose(())
         case "shared":
             return Whose(tuple(extent for _, extent in kernel.grid))
-        case "registers":
+        case "registers" | "private":
             return Whose(points.shape, 1 if points.in_threads else kernel.threads)

@@ -22,6 +22,7 @@ from mlc_course.mugraph.kernels import (
     Constant,
     Copy,
     Expr,
+    Fetch,
     Guard,
     Kernel,
     Loop,
@@ -176,7 +177,7 @@ class _Search:
             if count < self._wanted(place, cut):
                 return None
             cuts_now.append(replace(cut, steps=count))
-        return Tiling(tuple(cuts_now))
+        return replace(full, cuts=tuple(cuts_now))
 
     def _wanted(self, place: int, cut: Cut) -> int:
         """Return how many steps an axis has to keep."""
@@ -230,18 +231,11 @@ def _pattern(kernel: Kernel, loops: set[str]) -> list[str]:
                 return (replace(statement, extent=0),)
             case Guard(when):
                 return (replace(statement, when=_numbers_left_out(when)),)
-            case Compute(target, index, value, fetch=fetch):
-                ahead = (
-                    Read(each.buffer, _index_pattern(each.buffer, each.index)) for each in fetch
-                )
-                return (
-                    replace(
-                        statement,
-                        index=_index_pattern(target, index),
-                        value=_value_pattern(value),
-                        fetch=tuple(ahead),
-                    ),
-                )
+            case Compute(target, index, value):
+                index, value = _index_pattern(target, index), _value_pattern(value)
+                return (replace(statement, index=index, value=value),)
+            case Fetch():
+                return ()
             case Copy(source=source, source_index=index):
                 return (replace(statement, source_index=_index_pattern(source, index)),)
         return (statement,)

@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeAlias
 from mlc_course.mugraph.ir import Axes, KernelGraph, Number, Shape
 from mlc_course.mugraph.kernels.index_expressions import ZERO, Expr, ExprLike, expr
 
-Scope = Literal["global", "shared", "registers"]
+Scope = Literal["global", "shared", "private", "registers"]
 Role = Literal["storage", "sum"]  # what tensors are kept in; what sums are kept in
 Order = Literal["serial", "unrolled", "any"]
 Combine = Literal["", "add", "max", "min"]
@@ -150,8 +150,7 @@ class Compute:
     """``target[index] = value`` for all points of ``axes``, the last axis fastest.
 
     With ``combine`` (add, max or min) the value is combined with what the element has; axes that
-    are not in ``index`` are reduced so. No point may read what another one writes. ``fetch`` are
-    elements whose cache lines are asked for at each step of the first axis.
+    are not in ``index`` are reduced so. No point may read what another one writes.
     """
 
     target: Buffer
@@ -159,7 +158,13 @@ class Compute:
     value: Value
     axes: tuple[Axis, ...] = ()
     combine: Combine = ""
-    fetch: tuple[Read, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """Ask for the cache lines of some elements, which a later statement will read."""
+
+    ahead: tuple[Read, ...]
 
 
 @dataclass(frozen=True)
@@ -192,7 +197,7 @@ class Guard:
 
 @dataclass(frozen=True)
 class Allocate:
-    """Registers of each thread, from here to the end of the enclosing body."""
+    """Registers or private memory of each thread, from here to the end of the enclosing body."""
 
     buffer: Buffer
 
@@ -234,6 +239,7 @@ class Remark:
 
 Statement: TypeAlias = (
     Compute
+    | Fetch
     | Loop
     | Threads
     | Guard
@@ -338,7 +344,17 @@ def with_indices(x: Any, change: Callable[[Expr], Expr]) -> Any:
     if isinstance(x, tuple):
         return tuple(with_indices(each, change) for each in x)
     match x:
-        case Read() | Apply() | Select() | Compute() | Loop() | Threads() | Guard() | Copy():
+        case (
+            Read()
+            | Apply()
+            | Select()
+            | Compute()
+            | Fetch()
+            | Loop()
+            | Threads()
+            | Guard()
+            | Copy()
+        ):
             return replace(x, **{n: with_indices(v, change) for n, v in vars(x).items()})
     return x
 
@@ -396,11 +412,12 @@ def body_lines(body: Body, indent: str = "") -> Iterator[str]:
 def _lines(statement: Statement, indent: str) -> Iterator[str]:
     inner = indent + INDENT
     match statement:
-        case Compute(target, index, value, axes, combine, fetch):
+        case Compute(target, index, value, axes, combine):
             over = f"    over {', '.join(map(str, axes))}" if axes else ""
-            ahead = f"; fetch {', '.join(map(value_text, fetch))}" if fetch else ""
             left = value_text(Read(target, index))
-            yield f"{indent}{left} {SIGNS[combine]} {value_text(value)}{over}{ahead}"
+            yield f"{indent}{left} {SIGNS[combine]} {value_text(value)}{over}"
+        case Fetch(ahead):
+            yield f"{indent}fetch {', '.join(map(value_text, ahead))}"
         case Loop(name, extent, body, order):
             yield f"{indent}for {name} < {extent}{ORDERS[order]}:"
             yield from body_lines(body, inner)
@@ -414,7 +431,7 @@ def _lines(statement: Statement, indent: str) -> Iterator[str]:
                 yield f"{indent}else:"
                 yield from body_lines(otherwise, inner)
         case Allocate(buffer):
-            yield f"{indent}registers {buffer}"
+            yield f"{indent}{buffer.scope} {buffer}"
         case Barrier():
             yield f"{indent}barrier"
         case Copy(target, index, source, source_index, width):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import textwrap
 from dataclasses import replace
@@ -16,6 +17,7 @@ from small_graphs import FILES, MEDIUM, saved_graphs, small
 from mlc_course.machine import describe
 from mlc_course.mugraph.codegen import cut_extent, free_axes, in_blocks, published_tiling, retiled
 from mlc_course.mugraph.cpu_kernels import Cpu, CpuProgram, cpu_of, lower, program_of
+from mlc_course.mugraph.cpu_kernels.cpu_tilings import candidates
 from mlc_course.mugraph.ir import KernelGraph, Op, ops, parse
 from mlc_course.mugraph.ir.ops import elementwise
 from mlc_course.mugraph.kernel_checks import first_fault
@@ -44,10 +46,17 @@ def one_step(graph: KernelGraph) -> KernelGraph:
     return replace(graph, equations=tuple(equations))
 
 
-def agrees(graph: KernelGraph, tiles: dict[int, dict[str, int]] | None = None, cpu: Cpu = CPU):
+def agrees(
+    graph: KernelGraph,
+    tiles: dict[int, dict[str, int]] | None = None,
+    cpu: Cpu = CPU,
+    *,
+    panels: bool = False,
+) -> None:
     """Check a graph, compiled with these tiles by place, against the interpreter."""
     whole = in_blocks(graph)
-    tilings = [retiled(whole, place, (tiles or {}).get(place, {})) for place, _ in whole.blocks]
+    cuts = [retiled(whole, place, (tiles or {}).get(place, {})) for place, _ in whole.blocks]
+    tilings = [replace(each, panels=whole.names if panels else ()) for each in cuts]
     kernels = [lower(whole, place, each, cpu) for place, each in enumerate(tilings)]
     lowered = CpuProgram(program_of(whole, kernels), tuple(tilings), cpu, ())
     compiled = compile_graph(graph, threads=1, lowered=lowered)
@@ -128,7 +137,8 @@ def test_any_tiling_of_any_sizes_is_right(seed: int) -> None:
         free = free_axes(graph, place)
         extents = {axis: cut_extent(graph, place, axis) for axis in free.grid | free.loops}
         tiles[place] = {axis: rng.randint(1, n) for axis, n in extents.items() if n}
-    agrees(graph, tiles, replace(CPU, lanes=rng.choice([4, 8, 16]), registers=rng.choice([16, 32])))
+    cpu = replace(CPU, lanes=rng.choice([4, 8, 16]), registers=rng.choice([16, 32]))
+    agrees(graph, tiles, cpu, panels=rng.random() < 0.5)
 
 
 def test_a_new_operator_compiles_without_another_line() -> None:
@@ -190,8 +200,8 @@ def test_register_tiles_fit_the_registers(isa: str) -> None:
     cpu = Cpu(lanes, registers)
     for rows in (1, 2, 3, 8, 16, 100):
         for columns in (1, 8, 48, 64, 6144):
-            for streamed in (False, True):
-                r, c = cpu.register_tile(rows, columns, streamed=streamed)
+            for streamed, clashing in itertools.product((False, True), repeat=2):
+                r, c = cpu.register_tile(rows, columns, streamed=streamed, clashing=clashing)
                 assert r <= max(1, rows) and c % lanes == 0
                 assert r * (c // lanes) + c // lanes + 1 <= registers
 
@@ -199,7 +209,8 @@ def test_register_tiles_fit_the_registers(isa: str) -> None:
 @pytest.mark.parametrize("name", ["rms_norm_matmul_fused", "online_softmax_attention"])
 def test_a_kernel_is_text_that_a_student_can_read(name: str, golden: Golden) -> None:
     graph = small(published(name), MEDIUM)
-    kernel = lower(graph, 0, published_tiling(dict(graph.blocks)[0]), Cpu(lanes=8, registers=16))
+    tiling = replace(published_tiling(dict(graph.blocks)[0]), panels=("W",))
+    kernel = lower(graph, 0, tiling, Cpu(lanes=8, registers=16))
     golden(KERNELS / f"{name}_cpu.txt", f"{kernel}\n")
 
 
@@ -215,8 +226,9 @@ def test_what_is_summed_stays_in_registers() -> None:
 @pytest.mark.parametrize(("extent", "packed"), [(1024, True), (1040, False)])
 def test_strips_whose_rows_clash_in_the_cache_are_packed(extent: int, packed: bool) -> None:
     graph = one_step(published("attention_fused")).resized({"n": extent, "m": 64})
-    tiling = retiled(graph, 0, {"k": 208})
-    kernel = lower(graph, 0, tiling, CPU)
-    assert any("panel" in each.name for each in kernel.shared) == packed
+    panels = candidates(graph, 0, 1)[0].panels
+    assert panels == (("K",) if packed else ())
+    kernel = lower(graph, 0, replace(retiled(graph, 0, {"k": 208}), panels=panels), CPU)
+    assert ("_panel[" in str(kernel)) == packed
     assert first_fault(kernel) is None  # two heads in one block have one panel after the other
-    agrees(graph, {0: {"k": 208}})
+    agrees(graph, {0: {"k": 208}}, panels=packed)

@@ -14,7 +14,9 @@ from cases import SEED, Tried
 
 from mlc_course.errors import Undecided, UsageError
 from mlc_course.mugraph.codegen.tilings import Tiling, cut_extent, published_tiling, retiled
+from mlc_course.mugraph.cpu_kernels.cpu_cost import Cache, Rates
 from mlc_course.mugraph.cpu_kernels.cpu_lowering import Cpu, lower
+from mlc_course.mugraph.cpu_kernels.cpu_tilings import choices
 from mlc_course.mugraph.ir import FLOAT64, KernelGraph, parse, run
 from mlc_course.mugraph.kernel_checks.code_verification import (
     CodeVerdict,
@@ -40,6 +42,8 @@ from mlc_course.mugraph.kernels.kernel_program import (
 from mlc_course.mugraph.programs import PROGRAM_OF, published
 
 CPU = Cpu(4, 16)
+CACHES = (Cache(1 << 15, float("inf"), 1 << 12), Cache(1 << 20, 1e11, 1 << 16))
+RATES = Rates(threads=1, lanes=4, instructions=8e9, caches=CACHES, memory=2e10)
 MUTANTS = 28  # of each kernel
 TILINGS = 24
 # Tilings with short last steps, along the grid and in the loop.
@@ -56,25 +60,33 @@ def lowered(graph: KernelGraph, place: int, tiling: Tiling) -> Kernel:
     return lower(graph, place, tiling, CPU)
 
 
-def tilings(graph: KernelGraph, tiles: Mapping[str, int] | None = None) -> dict[int, Tiling]:
-    return {
+def tilings(
+    graph: KernelGraph, tiles: Mapping[str, int] | None = None, *, panels: bool = False
+) -> dict[int, Tiling]:
+    """With ``panels``, all strips that several rows of register tiles use are packed."""
+    found = {
         place: retiled(graph, place, tiles) if tiles else published_tiling(block)
         for place, block in graph.blocks
     }
+    names = graph.names if panels else ()
+    return {place: replace(each, panels=names) for place, each in found.items()}
 
 
 def all_lowered(graph: KernelGraph, cuts: Mapping[int, Tiling]) -> dict[int, Kernel]:
     return {place: lowered(graph, place, cut) for place, cut in cuts.items()}
 
 
-def checked(graph: KernelGraph, tiles: Mapping[str, int] | None = None) -> CodeVerdict:
-    cuts = tilings(graph, tiles)
+def checked(
+    graph: KernelGraph, tiles: Mapping[str, int] | None = None, *, panels: bool = False
+) -> CodeVerdict:
+    cuts = tilings(graph, tiles, panels=panels)
     return verify_code(graph, all_lowered(graph, cuts), cuts, lowered, seed=SEED)
 
 
+@pytest.mark.parametrize("panels", [False, True])
 @pytest.mark.parametrize("name", PROGRAM_OF)
-def test_published_kernels_are_equal_to_their_graphs(name: str) -> None:
-    verdict = checked(published(name))
+def test_published_kernels_are_equal_to_their_graphs(name: str, panels: bool) -> None:
+    verdict = checked(published(name), panels=panels)
     assert verdict.equal, verdict
     assert 0 < verdict.error_bound <= 1e-9
     # a part of keys that is cut into fewer tiles is shorter, and the next one begins earlier
@@ -83,7 +95,7 @@ def test_published_kernels_are_equal_to_their_graphs(name: str) -> None:
 
 @pytest.mark.parametrize("name", RETILED)
 def test_short_last_steps_are_equal_to_a_graph_with_such_tiles(name: str) -> None:
-    verdict = checked(published(name), RETILED[name])
+    verdict = checked(published(name), RETILED[name], panels=True)
     assert verdict.equal, verdict
     assert not verdict.other_lines
     assert any(cut.short for tiling in verdict.tilings.values() for cut in tiling.cuts)
@@ -101,7 +113,8 @@ def test_any_tiling_on_any_machine_is_equal(tried: Tried) -> None:
             a: min(rng.randint(1, 130), n) for a, n in cuts.items() if n and rng.random() < 0.7
         }
         cpu = Cpu(rng.choice((1, 4, 8, 16)), rng.choice((16, 32)), chains=rng.choice((1, 3, 4)))
-        tiling = {0: retiled(graph, 0, tiles)}
+        panels = rng.choice(((), graph.names))
+        tiling = {0: replace(retiled(graph, 0, tiles), panels=panels)}
 
         def lowered_here(graph: KernelGraph, place: int, tiling: Tiling, cpu: Cpu = cpu) -> Kernel:
             return lower(graph, place, tiling, cpu)
@@ -156,7 +169,7 @@ def test_a_verdict_says_what_was_covered() -> None:
 @pytest.mark.parametrize("name", PROGRAM_OF)
 def test_no_kernel_is_accepted_that_computes_something_else(name: str, tried: Tried) -> None:
     graph = published(name)
-    small = smaller(graph, tilings(graph))
+    small = smaller(graph, tilings(graph, panels=True))
     right = all_lowered(small.graph, small.tilings)
     inputs = [drawn(small.graph, factor) for factor in (1, 100)]
     with np.errstate(all="ignore"):
@@ -269,6 +282,19 @@ def test_small_sizes_keep_tiles_and_lose_steps(name: str) -> None:
             [each.shape for each in kernel.shared] for kernel in (*full.values(), *other.values())
         ]
         assert registers[: len(full)] == registers[len(full) :]
+
+
+def test_a_kernel_with_panels_has_them_on_small_sizes_too() -> None:
+    """Rows of 24 KiB share a set of the first cache, those of the small sizes do not."""
+    graph = published("rms_norm_matmul_fused")
+    best = choices(graph, CPU, RATES)[0]
+    verdict = best.verified()
+    assert "w_panel" in str(best.program) and "W in panels" in str(verdict)
+    assert verdict.equal and not verdict.other_lines, verdict
+    cut = retiled(graph, 0, {"x": 1024, "k": 64})
+    packed = replace(cut, panels=("W",))
+    wrong = verify_code(graph, {0: lowered(graph, 0, packed)}, {0: cut}, lowered, seed=SEED)
+    assert wrong.other_lines  # what was checked is another kernel, and the verdict says so
 
 
 def test_tiles_of_equal_parts_are_interpreted_as_the_graph_is() -> None:
