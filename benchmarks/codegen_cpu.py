@@ -23,6 +23,7 @@ from typing import Any
 
 from common import Target, command_line, finish
 from matplotlib.figure import Figure
+from threadpoolctl import threadpool_info
 
 from mlc_course.machine import describe, usable_cores
 from mlc_course.measure import limited_threads, rank_correlation
@@ -48,6 +49,15 @@ WORK: Mapping[str, tuple[float, float, float]] = {
     ),
 }
 EXP_FLOPS = 40  # of vector instructions, counted as multiply-adds
+
+
+def numpy_kernels() -> str:
+    """Name NumPy's library of products, and the processor whose kernels it has chosen."""
+    found = [each for each in threadpool_info() if each["user_api"] == "blas"]
+    return ", ".join(
+        f"{each['internal_api']} {each['version']}, kernels for {each.get('architecture', '?')}"
+        for each in found
+    )
 
 
 def graphs_of(program: KernelGraph, threads: int) -> dict[str, KernelGraph]:
@@ -158,6 +168,7 @@ def main() -> int:
     arguments = parser.parse_args()
     cores = usable_cores()
     machine_roofs = {threads: roofs(threads, remeasure=True) for threads in {1, cores}}
+    print(f"NumPy has {numpy_kernels()}")
     rows = []
     for name in arguments.programs:
         rows.append(measured(name, machine_roofs))
@@ -179,7 +190,7 @@ def main() -> int:
     targets.append(Target("1e-5 / largest error", 1.0, 1e-5 / error))
     return finish(
         arguments,
-        {"rows": rows, **figures},
+        {"rows": rows, "numpy": numpy_kernels(), **figures},
         targets,
         lambda path: draw(rows, cores, path),
     )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mlc_course.mugraph.ir import KernelGraph, parse, read_mirage
 from mlc_course.tensor_program.ladders import record
+
+SAVED = Path(__file__).parents[1] / "tests" / "mugraph" / "ir" / "mirage_saved"
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,15 @@ class Target:
     def __str__(self) -> str:
         verdict = "reached" if self.reached else "FALLS SHORT"
         return f"{self.what}: {self.measured:.3f}, wanted {self.wanted:.2f}: {verdict}"
+
+
+def saved_by_mirage() -> Iterator[tuple[KernelGraph, list[KernelGraph]]]:
+    """Yield each program with the graphs for it that Mirage has saved."""
+    for path in sorted(SAVED.glob("*.json")):
+        text = SAVED / f"{path.stem.removeprefix('single_')}.txt"
+        program = parse(text.read_text(encoding="utf-8"))
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        yield program, [read_mirage(each, program.inputs, path.stem) for each in saved]
 
 
 def command_line(module: str | None, keep: str = "") -> argparse.ArgumentParser:

@@ -11,7 +11,6 @@ half on those given.
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import statistics
 import sys
@@ -20,14 +19,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common import Target, command_line, finish
+from common import Target, command_line, finish, saved_by_mirage
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from mlc_course.drawing import INK, NUMPY, OURS, ROOF, STYLE, UNDATED, WIDTH_IN
 from mlc_course.measure import limited_threads, quartiles
-from mlc_course.mugraph.ir import parse, read_mirage
 from mlc_course.mugraph.mutants import (
     ACCEPTED,
     REFUSED,
@@ -45,7 +43,6 @@ from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, published, workload
 from mlc_course.mugraph.verify import verify
 from mlc_course.units import milliseconds
 
-SAVED = Path(__file__).parents[1] / "tests" / "mugraph" / "ir" / "mirage_saved"
 ERROR = 1e-9
 WANTED_S, LONGEST_S, MIRAGE_S = 0.25, 1.0, 4.4
 EVERY = 8  # graph of a file of Mirage's has mutants
@@ -83,11 +80,8 @@ def bases() -> list[Base]:
     """Published graphs, programs, and some of those that Mirage saved."""
     found = [base(published(f), workload(p)) for f, p in PROGRAM_OF.items()]
     found += [base(each, each) for each in map(workload, NAMES)]
-    for path in sorted(SAVED.glob("*.json")):
-        text = (SAVED / f"{path.stem.removeprefix('single_')}.txt").read_text(encoding="utf-8")
-        program = parse(text)
-        for saved in json.loads(path.read_text(encoding="utf-8"))[::EVERY]:
-            found.append(base(read_mirage(saved, program.inputs, path.stem), program))
+    for program, saved in saved_by_mirage():
+        found += [base(graph, program) for graph in saved[::EVERY]]
     return found
 
 

@@ -16,8 +16,10 @@ import json
 import re
 import runpy
 import shlex
+import statistics
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from PIL import Image
@@ -283,7 +285,8 @@ def grading() -> str:
 def a_kernel() -> str:
     """The kernel program of a fused graph on small sizes, for a machine with AVX-512."""
     graph = published("rms_norm_matmul_fused").resized({"d": 2048, "n": 6144})
-    kernel = lower(graph, 0, retiled(graph, 0, {"x": 3072, "k": 512}), Cpu(16, 32))
+    tiling = replace(retiled(graph, 0, {"x": 3072, "k": 64}), panels=("W",))
+    kernel = lower(graph, 0, tiling, Cpu(16, 32))
     return fenced(str(kernel))
 
 
@@ -316,9 +319,37 @@ def kernels_beside_numpy() -> str:
         means = ", ".join(
             f"{record[f'mean_on_{n}']:.2f} on {n} thread{'s' * (n > 1)}" for n in threads
         )
-        made = f"Geometric mean: {means}. {made_on(record)}; `benchmarks/codegen_cpu.py`."
+        made = (
+            f"Geometric mean: {means}. NumPy's products: {record['numpy']}. {made_on(record)}; "
+            f"`benchmarks/codegen_cpu.py`."
+        )
         parts.append(f"{rows(f'{head} |', *lines)}\n\n{made}")
     return "\n\n".join(parts)
+
+
+def other_compilers() -> str:
+    """The figures of ``benchmarks/other_compilers.py``, a line for each program."""
+    record = recorded("other_compilers")
+    parts = []
+    for threads in sorted({row["threads"] for row in record["rows"]}):
+        some = [row for row in record["rows"] if row["threads"] == threads]
+        sides = max((list(row["ratio"]) for row in some), key=len)[1:]  # without ours
+        head = f"| {threads} thread{'s' * (threads > 1)} | ours | {' | '.join(sides)} |"
+        lines = []
+        for row in some:
+            ratios = [f"{row['ratio'][s]:.2f}" if s in row["ratio"] else "" for s in sides]
+            lines.append(
+                f"| {row['program']} | {row['ms']['ours']:.3g} ms | {' | '.join(ratios)} |"
+            )
+        means = []
+        for side in sides:
+            ratios = [row["ratio"][side] for row in some if side in row["ratio"]]
+            means.append(f"{statistics.geometric_mean(ratios):.2f}")
+        lines.append(f"| geometric mean | | {' | '.join(means)} |")
+        parts.append(rows(head, *lines))
+    versions = sorted({v for row in record["rows"] for v in row["versions"].values()})
+    made = f"{', '.join(versions)}; {made_on(record)}; `benchmarks/other_compilers.py`."
+    return "\n\n".join([*parts, made])
 
 
 SAMPLES: Mapping[str, Callable[[], str]] = {
@@ -352,6 +383,7 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "grading": grading,
     "a-kernel": a_kernel,
     "kernels-beside-numpy": kernels_beside_numpy,
+    "other-compilers": other_compilers,
 }
 DRAWN_AT_RANDOM = {
     "verify",

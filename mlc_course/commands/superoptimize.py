@@ -255,7 +255,11 @@ def _machine(target: str, threads: int | None) -> Target:
 
 
 def _measured(tally: Tally, threads: int | None) -> list[Racer]:
-    """Compile the best graphs and time them beside NumPy; Ctrl-C ends it without times."""
+    """Compile the best graphs and time them beside NumPy.
+
+    Ctrl-C before the end of the timing leaves no times; after it, some kernels that were not
+    compared with their graphs as code.
+    """
     graphs = {f"{n}": each.graph for n, each in enumerate(tally.ranked[:ROWS], 1)}
     graphs[UNFUSED] = tally.program
     threads = usable_cores() if threads is None else threads
@@ -265,12 +269,17 @@ def _measured(tally: Tally, threads: int | None) -> list[Racer]:
             bar.set_description(said)
             bar.update(1)
 
+        fastest: list[Racer] = []
         try:
             racers = race(tally.program, graphs, threads=threads, always=(UNFUSED,), on_step=step)
-            fastest = verified(fastest_of_each(racers), step)
+            fastest = fastest_of_each(racers)
+            for place, each in enumerate(fastest):
+                (fastest[place],) = verified([each], step)
         except KeyboardInterrupt:
-            print("    not measured: stopped")
-            return []
+            bar.write("    stopped")
+            if not fastest:
+                bar.write("    not measured")
+                return []
     print("\n".join(["", *table(fastest, threads), *_verdicts(fastest)]))
     return fastest
 
@@ -289,6 +298,8 @@ def _verdicts(racers: list[Racer]) -> list[str]:
     for each in racers:
         if isinstance(each.verdict, Undecided):
             lines.append(f"    kernels of {each.name}: not verified, {each.verdict.what}")
+        if each.verdict is None:
+            lines.append(f"    kernels of {each.name}: not verified, stopped before")
     return lines
 
 
