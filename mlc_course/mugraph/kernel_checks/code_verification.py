@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mlc_course.errors import Undecided, UsageError
-from mlc_course.mugraph.codegen import Tiling, load_tile
+from mlc_course.mugraph.codegen import Tiling, global_buffer, load_tile
 from mlc_course.mugraph.ir import (
     Axes,
     BlockGraph,
@@ -126,7 +126,12 @@ def verify_code(
     others = [
         line
         for place, kernel in kernels.items()
-        for line in differing_lines(kernel, small_kernels[place])
+        for line in differing_lines(
+            kernel,
+            small_kernels[place],
+            (tilings[place], small.tilings[place]),
+            (graph.size_of, small.graph.size_of),
+        )
     ]
     found = compare_code(small, small_kernels, error=error, seed=seed)
     return CodeVerdict(
@@ -146,8 +151,22 @@ def _check(graph: KernelGraph, kernels: Kernels, error: float) -> None:
     places = [place for place, _ in graph.blocks]
     if sorted(kernels) != places:
         raise UsageError(f"{graph.name}: kernels", expected=places, got=sorted(kernels))
+    for place, kernel in kernels.items():
+        _check_arguments(graph, place, kernel)
     if not 0 < error < 1:
         raise UsageError("verify_code: error", expected="a probability between 0 and 1", got=error)
+
+
+def _check_arguments(graph: KernelGraph, place: int, kernel: Kernel) -> None:
+    operands = dict.fromkeys(graph.equations[place].operands)
+    wanted = [[global_buffer(graph, n) for n in each] for each in (operands, graph.results(place))]
+    given = [list(kernel.inputs), list(kernel.outputs)]
+    if [set(each) for each in given] != [set(each) for each in wanted]:
+        raise UsageError(
+            f"{graph.name}: arguments of the kernel of block graph {place}",
+            expected=" -> ".join(", ".join(map(str, each)) for each in wanted),
+            got=" -> ".join(", ".join(map(str, each)) for each in given),
+        )
 
 
 def compare_code(
@@ -155,6 +174,7 @@ def compare_code(
 ) -> CodeVerdict:
     """Compare kernels with a graph as they are, on its sizes and with its tilings."""
     graph, rng = small.graph, random.Random(seed)
+    _check(graph, kernels, error)
     numbers = sum(math.prod(shape) for shape in graph.shapes)
     if numbers > NUMBERS:
         raise Undecided(

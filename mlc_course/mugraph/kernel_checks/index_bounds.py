@@ -29,6 +29,7 @@ from mlc_course.mugraph.kernels import (
     body_lines,
     expr,
     interval,
+    variables,
 )
 
 Range = tuple[int, int]
@@ -74,7 +75,9 @@ class _Known:
         return low + number, high + number
 
     def along(self, name: str, extent: int) -> _Known:
-        return replace(self, ranges={**self.ranges, name: (0, extent - 1)})
+        """Return what is known of a new variable, and of others than an outer one of this name."""
+        sums = {e: found for e, found in self.sums.items() if name not in variables(e)}
+        return _Known({**self.ranges, name: (0, extent - 1)}, sums)
 
     def where(self, condition: Expr, *, holds: bool) -> _Known | None:
         """Return what is known where a condition holds, or does not; None where it cannot be so."""

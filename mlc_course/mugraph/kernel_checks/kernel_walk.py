@@ -65,7 +65,8 @@ class Lead:
 class Points:
     """The points at which a statement runs: all of the lead axes, or those that a ``mask`` keeps.
 
-    ``numbers`` are the iterations of the serial loops around it.
+    ``numbers`` are the iterations of the serial loops around it. Of equal names the innermost
+    counts.
     """
 
     lead: tuple[Lead, ...]
@@ -75,7 +76,8 @@ class Points:
     def along(self, axis: Lead) -> Points:
         """Return these points, each once for every number of one more lead axis."""
         mask = None if self.mask is None else self.mask[..., None]
-        return Points((*self.lead, axis), self.numbers, mask)
+        others = {name: number for name, number in self.numbers.items() if name != axis.name}
+        return Points((*self.lead, axis), others, mask)
 
     def numbered(self, name: str, number: int) -> Points:
         """Return these points at one iteration of a serial loop."""
@@ -103,9 +105,10 @@ class Points:
     def variables(self, axes: Sequence[Axis] = ()) -> dict[str, Any]:
         """Return all variables that an index of a statement with these axes may use."""
         rank = len(self.lead) + len(axes)
-        found: dict[str, Any] = dict(self.numbers)
+        found: dict[str, Any] = {}
         for place, lead in enumerate(self.lead):
             found[lead.name] = numbered_axis(place, lead.extent, rank)
+        found.update(self.numbers)
         for place, axis in enumerate(axes, len(self.lead)):
             found[axis.name] = numbered_axis(place, axis.extent, rank)
         return found

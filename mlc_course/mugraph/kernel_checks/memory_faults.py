@@ -7,18 +7,20 @@ which place of memory when, decides for all data and for every order of threads 
 - a read of what nobody wrote, an output of which an element is not written at the end;
 - points of one statement that write the same element, or read what another one writes;
 - iterations of a loop in any order, and blocks, that touch one element of which one writes;
+- a buffer that is used outside of the body that it was made in, or not as it was declared;
 - threads that do so without a barrier between them (a race);
 - a read of another element than the one that was written there: in shared memory, buffers lie where
   the plan puts them, so two layouts of one buffer show, and so do two buffers in one place;
-- a copy that has not been waited for.
+- a copy that has not been waited for, or that is not from an input to shared memory.
 
 The first fault is the answer. It holds for the extents that the kernel has.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -42,6 +44,7 @@ from mlc_course.mugraph.kernels import (
     AwaitCopies,
     Axis,
     Barrier,
+    Body,
     Buffer,
     CommitCopies,
     Compute,
@@ -156,8 +159,9 @@ class _Memory:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a buffer lies: from ``first`` on, ``width`` cells for each element."""
+    """Where a buffer lies, as it was declared: from ``first`` on, ``width`` cells an element."""
 
+    buffer: Buffer
     memory: _Memory
     first: int
     width: int
@@ -221,7 +225,7 @@ class _Checks(Walk):
         blocks = max(1, kernel.blocks)
         self.epoch = np.zeros(blocks, np.int32)
         self.committed = np.zeros((blocks, max(1, kernel.threads)), np.int32)
-        self.inputs = {each.name for each in kernel.inputs}
+        self.inputs = {each.name: each for each in kernel.inputs}
         self.places: dict[str, _Place] = {}
         for each in kernel.outputs:
             self.places[each.name] = self._own_place(each, Points((), {}))
@@ -230,12 +234,16 @@ class _Checks(Walk):
             if isinstance(inside, Threads) and inside.count > kernel.threads:
                 says = f"there are {kernel.threads} threads"
                 self._report("bounds", None, says, statement=inside)
+        names = [each.name for each in (*kernel.inputs, *kernel.outputs, *kernel.shared)]
+        for each in (*kernel.outputs, *kernel.shared):
+            if names.count(each.name) > 1:
+                self._report("layout", each, "is the name of two buffers")
 
     # ---- where buffers lie
 
     def _own_place(self, buffer: Buffer, points: Points) -> _Place:
         of = whose(buffer, self.kernel, points)
-        return _Place(_Memory(buffer.size, of), 0, 1, 0)
+        return _Place(buffer, _Memory(buffer.size, of), 0, 1, 0)
 
     def _lay_out_shared(self) -> None:
         """By the plan, in units; without one, buffer after buffer, a cell for each element."""
@@ -256,7 +264,7 @@ class _Checks(Walk):
         cells = max([end, *(first + each.size * width for each, first, width in found)], default=0)
         memory = _Memory(cells, Whose(tuple(extent for _, extent in self.kernel.grid)))
         for number, (each, first, width) in enumerate(found):
-            self.places[each.name] = _Place(memory, first, width, number)
+            self.places[each.name] = _Place(each, memory, first, width, number)
 
     # ---- faults
 
@@ -308,6 +316,11 @@ class _Checks(Walk):
 
     # ---- statements
 
+    def _body(self, body: Body, points: Points) -> None:
+        before = dict(self.places)
+        super()._body(body, points)
+        self.places = before
+
     def step(self, statement: Step, points: Points) -> None:
         self.serial += 1
         match statement:
@@ -316,6 +329,8 @@ class _Checks(Walk):
             case Copy():
                 self._copy(statement, points)
             case Allocate(buffer):
+                if buffer.name in self.inputs or buffer.name in self.places:
+                    self._report("layout", buffer, "is there already", statement=statement)
                 self.places[buffer.name] = self._own_place(buffer, points)
             case Barrier():
                 self._barrier(statement, points)
@@ -328,9 +343,12 @@ class _Checks(Walk):
     def _barrier(self, statement: Barrier, points: Points) -> None:
         if points.in_threads:
             self._report("barrier", None, "not all threads are here", statement=statement)
-        here = np.zeros(len(self.epoch), bool)
-        here[self._kept(points.flat(("block",), len(points.shape)), points)] = True
-        self.epoch[here] += 1
+        blocks = self._kept(points.flat(("block",), len(points.shape)), points)
+        here = np.bincount(blocks, minlength=len(self.epoch))
+        all_of_them = math.prod(axis.extent for axis in points.lead if axis.kind != "block")
+        if ((here > 0) & (here < all_of_them)).any():
+            self._report("barrier", None, "not all iterations are here", statement=statement)
+        self.epoch[here > 0] += 1
 
     def _kept(self, array: Array, points: Points) -> Array:
         whole = np.broadcast_to(array, points.shape)
@@ -378,6 +396,8 @@ class _Checks(Walk):
     ) -> _Spot | None:
         """Return the elements of an access; None, with a fault, where an index is outside."""
         buffer, rank = read.buffer, len(points.lead) + len(axes)
+        if not self._is_as_declared(buffer, statement):
+            return None
         values = points.variables(axes)
         index = tuple(points.among(each, values, rank) for each in read.index)
         if points.mask is not None:
@@ -404,12 +424,21 @@ class _Checks(Walk):
                 says = f"is outside, along axis {axis} of extent {extent}"
                 self._report("bounds", buffer, says, spot, at)
                 return None
-        if is_input:
-            return spot
-        if buffer.name not in self.places:
+        return spot if is_input else self._located(spot)
+
+    def _is_as_declared(self, buffer: Buffer, statement: Statement) -> bool:
+        """Tell whether a buffer is there, and has the extents that it has elsewhere.
+
+        Where it lies in other strides, a read of shared memory tells; an argument has to have its.
+        """
+        place = self.places.get(buffer.name)
+        declared = place.buffer if place else self.inputs.get(buffer.name)
+        if declared is None:
             self._report("undefined", buffer, "has no memory here", statement=statement)
-            return None
-        return self._located(spot)
+        elif buffer != (declared if declared.scope == "global" else _laid_out(declared, buffer)):
+            says = f"is used as {buffer}, and was declared as {declared}"
+            self._report("layout", buffer, says, statement=statement)
+        return not self.stopped
 
     def _located(self, spot: _Spot) -> _Spot | None:
         place, rank = self.places[spot.buffer.name], spot.rank
@@ -417,7 +446,7 @@ class _Checks(Walk):
         number = place.memory.of.number(spot.points, rank)
         cells = spot.keep(number * place.memory.cells + place.first + flat * place.width)
         flat = spot.keep(flat)
-        beyond = (flat < 0) | (place.first + (flat + 1) * place.width > place.memory.cells)
+        beyond = (flat < 0) | (flat >= place.buffer.size)
         if self._check(beyond, "bounds", spot, lambda n: "lies outside of its memory"):
             return None
         elements = spot.keep(element_number(spot.buffer.shape, spot.index))
@@ -571,6 +600,10 @@ class _Checks(Walk):
         return block, self._kept(points.flat(("thread",), rank), points)
 
     def _copy(self, s: Copy, points: Points) -> None:
+        if s.source.name not in self.inputs or s.target.scope != "shared":
+            says = f"is copied to {s.target.name}, not from an input to shared memory"
+            self._report("copy", s.source, says, statement=s)
+            return
         moved = copied(s)
         (read,) = reads(moved.value)
         source = self._spot(read, None, s, points, moved.axes)
@@ -615,6 +648,11 @@ class _Checks(Walk):
             cells, thread, block = cells[landed], thread[landed], block[landed]
             memory.flying[cells] = NOBODY
             memory.touched("thread", 0).writing(cells, thread, self.epoch[block])
+
+
+def _laid_out(buffer: Buffer, like: Buffer) -> Buffer:
+    """Return a buffer in the layout of another one."""
+    return replace(buffer, strides=like.strides, swizzle=like.swizzle)
 
 
 def _is_target(statement: Statement, read: Read) -> bool:

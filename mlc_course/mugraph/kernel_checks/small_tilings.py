@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from operator import eq
+from typing import Any
 
 from mlc_course.errors import CourseError
 from mlc_course.mugraph.codegen import Cut, Tiling
-from mlc_course.mugraph.ir import BlockGraph, KernelGraph, Shape
+from mlc_course.mugraph.ir import BlockGraph, KernelGraph, Number, Shape
 from mlc_course.mugraph.kernels import (
     CONST,
-    VAR,
     Apply,
+    Body,
     Buffer,
     Compute,
     Constant,
@@ -27,18 +31,20 @@ from mlc_course.mugraph.kernels import (
     Kernel,
     Loop,
     Read,
+    Remark,
     Select,
-    Statement,
-    Value,
+    Threads,
+    bodies,
     body_lines,
-    rewritten,
-    var,
-    with_indices,
+    variables,
 )
 
 BLOCKS, ITERATIONS = 2, 3
 MORE_PARTS = 3  # that an axis may need whose parts are cut once more
 Tilings = Mapping[int, Tiling]
+Sizes = Mapping[str, int]
+SameNumbers = Callable[[int, int], bool]
+Access = tuple[Buffer, tuple[Expr, ...]]
 
 
 @dataclass(frozen=True)
@@ -197,83 +203,147 @@ def _recut(block: BlockGraph, tiling: Tiling) -> BlockGraph:
 # ---- is it the same kernel?
 
 
-def differing_lines(full: Kernel, small: Kernel) -> list[str]:
+def differing_lines(
+    full: Kernel, small: Kernel, steps: tuple[Tiling, Tiling], sizes: tuple[Sizes, Sizes]
+) -> list[str]:
     """Return the statements of the full kernel that the small one does not have in their place.
 
-    Extents of the grid and of the loops over the graph's steps do not count, nor constants that
-    follow the sizes, nor, in conditions and in indices of arguments, numbers that are added or
-    compared: they say where the last step begins. Everything else has to be the same.
+    Each pair of ``steps`` and ``sizes`` is the full kernel's, then the small one's. Extents of the
+    grid and of the loops over the graph's steps have to differ as their steps do. In conditions
+    and in indices of arguments the last step of one may stand for that of the other, and a constant
+    may follow a size, or its root. Everything else has to be the same, as far as a layout.
     """
-    loops = {name for name, _ in (*full.grid, *small.grid)} | _step_loops(full, small)
-    pairs = itertools.zip_longest(_pattern(full, loops), _pattern(small, loops), fillvalue="")
-    return [a or f"only on small sizes: {b}" for a, b in pairs if a != b]
+    same = _Same({*full.inputs, *full.outputs}, *steps, *sizes)
+    pairs = itertools.zip_longest(_lines(full), _lines(small), fillvalue=_Line("", ()))
+    return [
+        a.text or f"only on small sizes: {b.text}" for a, b in pairs if not same.are(a.says, b.says)
+    ]
 
 
-def _step_loops(full: Kernel, small: Kernel) -> set[str]:
-    """Return the loops of the outermost level, which are those over the graph's steps."""
-    found = set[str]()
-    for kernel in (full, small):
-        stack = list(kernel.body)
-        while stack:
-            match stack.pop():
-                case Loop(name, _, body, "serial" | "unrolled"):
-                    found.add(name)
-                    stack += body
-                case Guard(_, body, otherwise):
-                    stack += (*body, *otherwise)
-    return found
+@dataclass(frozen=True)
+class _Line:
+    """A line of a kernel's text, and all that it says: its depth, and a statement."""
+
+    text: str
+    says: tuple[Any, ...]
 
 
-def _pattern(kernel: Kernel, loops: set[str]) -> list[str]:
-    def changed(statement: Statement) -> tuple[Statement, ...]:
-        match statement:
-            case Loop(name) if name in loops:
-                return (replace(statement, extent=0),)
-            case Guard(when):
-                return (replace(statement, when=_numbers_left_out(when)),)
-            case Compute(target, index, value):
-                index, value = _index_pattern(target, index), _value_pattern(value)
-                return (replace(statement, index=index, value=value),)
-            case Fetch():
-                return ()
-            case Copy(source=source, source_index=index):
-                return (replace(statement, source_index=_index_pattern(source, index)),)
-        return (statement,)
-
-    return list(body_lines(rewritten(kernel.body, changed)))
+def _lines(kernel: Kernel) -> Iterator[_Line]:
+    """Yield what a kernel declares, and then its statements, of those that mean something."""
+    declared = (*kernel.inputs, *kernel.outputs)
+    shared = kernel.shared, kernel.offsets, kernel.shared_bytes
+    yield _Line("arguments", declared)
+    yield _Line("shared memory", shared)
+    yield _Line("threads", (kernel.threads,))
+    for name, extent in kernel.grid:
+        yield _Line(f"blocks {name} < {extent}", (Loop(name, extent, ()),))
+    yield from _statement_lines(kernel.body, 0)
 
 
-def _index_pattern(buffer: Buffer, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    changed: tuple[Expr, ...] = index
-    if buffer.scope == "global":
-        changed = with_indices(index, _numbers_left_out)
-    return changed
+def _statement_lines(body: Body, depth: int) -> Iterator[_Line]:
+    for each in body:
+        if isinstance(each, Fetch | Remark):
+            continue
+        text = next(body_lines((each,)))
+        parts = bodies(each)
+        match each:
+            case Loop() | Threads():
+                yield _Line(text, (depth, replace(each, body=())))
+            case Guard():
+                yield _Line(text, (depth, replace(each, body=(), otherwise=())))
+            case _:
+                yield _Line(text, (depth, each))
+        for which, inside in enumerate(parts):
+            if which:
+                yield _Line("else:", (depth, "else"))
+            yield from _statement_lines(inside, depth + 1)
 
 
-def _value_pattern(value: Value) -> Value:
-    match value:
-        case Constant(number) if abs(number.coefficient) not in (0, 1) or number.roots:
-            return Apply("number", ())
-        case Read(buffer, index):
-            return Read(buffer, _index_pattern(buffer, index))
-        case Apply(name, args):
-            return Apply(name, tuple(map(_value_pattern, args)))
-        case Select(when, then, otherwise):
-            parts = (_value_pattern(each) for each in (then, otherwise))
-            return Select(_numbers_left_out(when), *parts)
-    return value
+class _Same:
+    """Tells whether a part of the full kernel is as that of the small one."""
 
+    def __init__(
+        self,
+        arguments: Collection[Buffer],
+        full: Tiling,
+        small: Tiling,
+        sizes: Sizes,
+        small_sizes: Sizes,
+    ) -> None:
+        self.arguments = arguments
+        pairs = [(cut, small[cut.axis]) for cut in full.cuts]
+        self.more = {cut.axis: cut.steps - less.steps for cut, less in pairs}
+        self.ends = {
+            cut.axis: [(cut.steps - n, less.steps - n) for n in (0, 1)] for cut, less in pairs
+        }
+        self.starts = {
+            ((less.steps - 1) * cut.tile, self.more[cut.axis] * cut.tile) for cut, less in pairs
+        }
+        self.grown = {Fraction(sizes[name], small_sizes[name]) for name in sizes}
 
-def _numbers_left_out(e: Expr) -> Expr:
-    """Return an expression without the numbers that are added to others, or compared."""
-    if e.op == CONST:
-        return var("number")
-    if e.op == VAR:
-        return e
-    if e.op in ("+", "<", "==", "&"):
-        left, right = (_numbers_left_out(each) for each in e.args)
-        if e.op == "+" and right == var("number"):
-            return left
-        return Expr(e.op, (left, right))
-    left, right = e.args
-    return Expr(e.op, (left if left.op == CONST else _numbers_left_out(left), right))
+    def is_end(self, axes: Collection[str], number: int, other: int) -> bool:
+        """Tell whether numbers are equal, or both are that of an axis' last step, or of all."""
+        return number == other or any(
+            (number, other) in self.ends[axis] for axis in axes if axis in self.ends
+        )
+
+    def is_start(self, number: int, other: int) -> bool:
+        """Tell whether numbers are equal, or both are that of an element of the last step."""
+        return number == other or any(
+            other >= start and number - other == further for start, further in self.starts
+        )
+
+    def are(self, a: Any, b: Any, numbers: SameNumbers = eq) -> bool:
+        """Tell whether two parts are the same, and which ``numbers`` count as equal."""
+        if type(a) is not type(b):
+            return False
+        match a:
+            case tuple():
+                pairs = zip(a, b, strict=False)
+                return len(a) == len(b) and all(self.are(x, y, numbers) for x, y in pairs)
+            case Expr():
+                return self._are_expressions(a, b, numbers)
+            case Loop():
+                extent = b.extent + self.more.get(a.name, 0)
+                return bool(a == replace(b, extent=extent))
+            case Buffer() if a.scope == "global":
+                return a in self.arguments and a == replace(b, shape=a.shape)
+            case Constant():
+                return self._are_constants(a.number, b.number)
+            case Read():
+                return self._are_accesses((a.buffer, a.index), (b.buffer, b.index))
+            case Compute():
+                accesses = (a.target, a.index), (b.target, b.index)
+                rest = (a.value, a.axes, a.combine), (b.value, b.axes, b.combine)
+                return self._are_accesses(*accesses) and self.are(*rest)
+            case Copy():
+                targets = (a.target, a.index), (b.target, b.index)
+                sources = (a.source, a.source_index), (b.source, b.source_index)
+                same = self._are_accesses(*targets) and self._are_accesses(*sources)
+                return same and a.width == b.width
+            case Apply() | Guard() | Select():
+                return self.are(tuple(vars(a).values()), tuple(vars(b).values()))
+        return bool(a == b)
+
+    def _are_accesses(self, a: Access, b: Access) -> bool:
+        numbers = self.is_start if a[0].scope == "global" else eq
+        return self.are(a[0], b[0]) and self.are(a[1], b[1], numbers)
+
+    def _are_expressions(self, a: Expr, b: Expr, numbers: SameNumbers) -> bool:
+        if a.op == b.op == CONST:
+            return numbers(a.args[0], b.args[0])
+        if a.op in ("<", "=="):
+            numbers = partial(self.is_end, variables(a))
+        if a.op in ("+", "<", "==", "&"):
+            return a.op == b.op and self.are(a.args, b.args, numbers)
+        return a == b
+
+    def _are_constants(self, a: Number, b: Number) -> bool:
+        """Tell whether a constant is the other one, or follows a size or its root."""
+        if a == b:
+            return True
+        squares = [each.coefficient**2 * math.prod(each.roots) for each in (a, b)]
+        if not all(squares) or (a.coefficient > 0) != (b.coefficient > 0):
+            return False
+        powers = {grown**power for grown in self.grown for power in (-2, -1, 1, 2)}
+        return squares[0] / squares[1] in powers

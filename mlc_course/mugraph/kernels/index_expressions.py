@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 CONST, VAR = "const", "var"
+UNBOUNDED = 1 << 62  # greater than any index
 # How tightly an operator binds in the text form.
 BINDS = {"&": 1, "<": 2, "==": 2, "^": 3, "+": 4, "*": 5, "//": 5, "%": 5, CONST: 9, VAR: 9}
 ACTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -185,4 +186,6 @@ def interval(e: Expr, ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
             return (a % c, b % c) if c == d and a // c == b // c else (0, d - 1)
         case "^" if a >= 0 and c >= 0:
             return 0, (1 << max(b, d).bit_length()) - 1
-    return 0, 1  # a condition
+        case "<" | "==" | "&":
+            return 0, 1
+    return -UNBOUNDED, UNBOUNDED  # divided by what may be 0 or less, or bits of a negative number

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from mlc_course.mugraph.codegen.tilings import Tiling, cut_extent, published_til
 from mlc_course.mugraph.cpu_kernels.cpu_cost import Cache, Rates
 from mlc_course.mugraph.cpu_kernels.cpu_lowering import Cpu, lower
 from mlc_course.mugraph.cpu_kernels.cpu_tilings import choices
-from mlc_course.mugraph.ir import FLOAT64, KernelGraph, parse, run
+from mlc_course.mugraph.ir import FLOAT64, KernelGraph, Number, parse, run
 from mlc_course.mugraph.kernel_checks.code_verification import (
     CodeVerdict,
     compare_code,
@@ -28,16 +29,19 @@ from mlc_course.mugraph.kernel_checks.code_verification import (
 from mlc_course.mugraph.kernel_checks.index_bounds import outside
 from mlc_course.mugraph.kernel_checks.program_mutants import Mutant, kernel_mutants
 from mlc_course.mugraph.kernel_checks.small_tilings import Smaller, differing_lines, smaller
-from mlc_course.mugraph.kernels.index_expressions import var
+from mlc_course.mugraph.kernels.index_expressions import Expr, const, var
 from mlc_course.mugraph.kernels.kernel_program import (
+    Apply,
     Axis,
     Buffer,
     Compute,
+    Constant,
     Guard,
     Kernel,
     Loop,
     Read,
     Select,
+    rewritten,
 )
 from mlc_course.mugraph.programs import PROGRAM_OF, published
 
@@ -314,14 +318,94 @@ def test_a_short_last_tile_makes_no_difference_to_an_attention() -> None:
     np.testing.assert_allclose(ours, run(small.graph, given)[0])
 
 
-def test_statements_that_differ_are_listed() -> None:
-    graph = published("lora_looped")
-    cuts = tilings(graph)
+def full_and_differing(
+    name: str, tiles: Mapping[str, int] | None = None
+) -> tuple[Kernel, Callable[[Kernel], list[str]]]:
+    """A full kernel, and what lists the lines of another one that the small kernel has not."""
+    graph = published(name)
+    cuts = tilings(graph, tiles, panels=True)
     small = smaller(graph, cuts)
     full, other = lowered(graph, 0, cuts[0]), lowered(small.graph, 0, small.tilings[0])
-    assert differing_lines(full, other) == []
-    wrong = changed(full, "step", "W[64*k + l")
-    assert len(differing_lines(wrong, other)) == 1
+    steps, sizes = (cuts[0], small.tilings[0]), (graph.size_of, small.graph.size_of)
+    return full, lambda kernel: differing_lines(kernel, other, steps, sizes)
+
+
+def test_statements_that_differ_are_listed() -> None:
+    full, differing = full_and_differing("lora_looped")
+    assert differing(full) == []
+    assert len(differing(changed(full, "step", "W[64*k + l"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "tiles"),
+    [("lora_looped", None), ("lora_looped", {"x": 1500}), ("rms_norm_matmul_fused", None)],
+)
+def test_no_mistake_at_full_size_alone_is_missed(
+    name: str, tiles: Mapping[str, int] | None
+) -> None:
+    """Another number, guard, loop, layout: it is not within bounds, or it is listed."""
+    full, differing = full_and_differing(name, tiles)
+    for mutant in list(kernel_mutants(full))[::2]:
+        listed = outside(mutant.kernel) or differing(mutant.kernel)
+        assert listed, f"{mutant.kind}: {mutant.where}"
+
+
+def test_what_a_full_kernel_declares_is_compared_too() -> None:
+    full, differing = full_and_differing("rms_norm_matmul_fused", {"x": 40, "k": 30})
+    first, *others = full.shared
+    lines = {
+        "threads": replace(full, threads=2),
+        "shared memory": replace(full, shared=(replace(first, shape=(1, 1)), *others)),
+        "arguments": replace(full, inputs=(replace(full.inputs[0], strides=(1, 4096)),)),
+        "blocks x < 102": replace(full, grid=(("x", 102),)),
+    }
+    assert {differing(each)[0] for each in lines.values()} == set(lines)
+
+
+def test_an_argument_is_as_large_at_full_size_as_was_declared() -> None:
+    full, differing = full_and_differing("rms_norm_matmul_fused")
+
+    def change(s: Any) -> tuple[Any, ...]:
+        if isinstance(s, Compute) and s.target.name == "Y":
+            s = replace(s, target=replace(s.target, shape=(32, 6144)))
+        return (s,)
+
+    assert len(differing(replace(full, body=rewritten(full.body, change)))) == 1
+
+
+def test_a_constant_at_full_size_is_the_same_or_follows_a_size() -> None:
+    full, differing = full_and_differing("rms_norm_matmul_fused")
+    constants = [Fraction(1, 4096), Fraction(1, 4095), Fraction(-1, 4096), Fraction(1, 8192)]
+    found = [differing(with_constant(full, each)) for each in constants]
+    assert [len(each) for each in found] == [0, 1, 1, 1]
+
+
+def with_constant(kernel: Kernel, number: Fraction) -> Kernel:
+    """The kernel with another number in place of 1/4096."""
+
+    def value(x: Any) -> Any:
+        match x:
+            case Constant(Number(coefficient)) if coefficient == Fraction(1, 4096):
+                return Constant(Number(number))
+            case Apply(name, args):
+                return Apply(name, tuple(map(value, args)))
+        return x
+
+    def change(s: Any) -> tuple[Any, ...]:
+        return (replace(s, value=value(s.value)),) if isinstance(s, Compute) else (s,)
+
+    return replace(kernel, body=rewritten(kernel.body, change))
+
+
+def test_a_kernel_has_the_arguments_of_its_graph() -> None:
+    graph = published("lora_fused")
+    cuts = tilings(graph)
+    right = all_lowered(graph, cuts)
+    first, *others = right[0].inputs
+    larger = replace(first, shape=tuple(2 * n for n in first.shape))
+    wrong = {0: replace(right[0], inputs=(larger, *others))}
+    with pytest.raises(UsageError, match="arguments of the kernel"):
+        verify_code(graph, wrong, cuts, lowered)
 
 
 # ---- bounds at full size
@@ -329,6 +413,7 @@ def test_statements_that_differ_are_listed() -> None:
 N, K = var("n"), var("k")
 A = Buffer("A", (10, 4), "global", "storage")
 OUT = Buffer("Out", (8,), "global", "storage")
+AXES = (Axis("n", 8),)
 
 
 def copied(read: Any, axis: Axis, **more: Any) -> Kernel:
@@ -369,6 +454,17 @@ def test_conditions_narrow_the_bounds_of_sums() -> None:
 
     assert outside(rows(10)) is None
     assert outside(rows(11)) is not None
+
+
+def test_of_equal_names_the_innermost_counts() -> None:
+    inside = (Loop("n", 2, (Guard(K * 8 + N < 8, (Compute(OUT, (K * 8 + N,), at(N), AXES),)),)),)
+    assert outside(Kernel("k", (("k", 2),), 1, (A,), (OUT,), (), inside)) is not None
+
+
+@pytest.mark.parametrize("op", ["^", "//", "%"])
+def test_what_has_no_bounds_is_not_shown_to_be_within_them(op: str) -> None:
+    row = Expr(op, (N + -9, const(1 if op == "^" else -2)))
+    assert outside(copied(at(row), Axis("n", 8))) is not None
 
 
 def test_an_index_that_may_be_outside_says_how_far() -> None:

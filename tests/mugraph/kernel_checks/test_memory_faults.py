@@ -42,8 +42,11 @@ from mlc_course.mugraph.kernels.kernel_program import (
 N, J, T, X, K = map(var, "njtxk")
 A = Buffer("A", (8, 8), "global", "storage")
 OUT = Buffer("Out", (8,), "global", "storage")
+OUT3 = replace(OUT, shape=(3,))
 S, S2 = Buffer("s", (8,)), Buffer("s_2", (8,))
+S16, PAIR = Buffer("s", (16,)), Buffer("pair", (2, 8))
 TILE = Buffer("tile", (8, 8), "shared", "storage")
+SQUARE = Buffer("Square", (8, 8), "global", "storage")
 REGISTERS = Buffer("kept", (2,), "registers")
 ONE = Constant(Number(Fraction(1)))
 EIGHT = (Axis("n", 8),)
@@ -180,8 +183,8 @@ FAULTS: list[tuple[str, str, Kernel, str]] = [
     (
         "a block reads another's output",
         "blocks",
-        kernel(put(OUT, X), put(OUT, X + 1, value=read(OUT, 1 + X * 0)), blocks=2,
-               outputs=(replace(OUT, shape=(3,)),)),
+        kernel(put(OUT3, X), put(OUT3, X + 1, value=read(OUT3, 1 + X * 0)), blocks=2,
+               outputs=(OUT3,)),
         "",
     ),
     (
@@ -312,6 +315,85 @@ FAULTS: list[tuple[str, str, Kernel, str]] = [
         kernel(DONE, shared=(S,), offsets=(("s", 2),), shared_bytes=64),
         "begins at byte 2, unaligned",
     ),
+    (
+        "registers after their loop",
+        "undefined",
+        kernel(DONE, Loop("k", 2, (Allocate(REGISTERS), put(REGISTERS, 0))),
+               put(S, 0, value=read(REGISTERS, 0))),
+        "no memory here",
+    ),
+    (
+        "registers after their loop in any order",
+        "undefined",
+        kernel(DONE, Loop("k", 2, (Allocate(REGISTERS), put(REGISTERS, 0)), "any"),
+               put(S, 0, value=read(REGISTERS, 0))),
+        "no memory here",
+    ),
+    (
+        "registers with the name of an input",
+        "layout",
+        kernel(DONE, Allocate(replace(A, scope="registers")), put(S, 0, value=read(A, 0, 0))),
+        "is there already",
+    ),
+    ("two buffers of one name", "layout", kernel(DONE, shared=(S, S)), "the name of two"),
+    (
+        "more elements than were declared",
+        "layout",
+        kernel(put(S16, N, axes=(Axis("n", 16),)), put(OUT, N, value=read(S16, N + 8), axes=EIGHT)),
+        "declared as s[8]",
+    ),
+    (
+        "an input in another layout",
+        "layout",
+        kernel(put(OUT, N, value=read(replace(A, strides=(1, 8)), N, 0), axes=EIGHT)),
+        "declared as A[8, 8]",
+    ),
+    (
+        "an output in another layout",
+        "layout",
+        kernel(put(replace(SQUARE, strides=(1, 8)), N, J, axes=(*EIGHT, Axis("j", 8))),
+               outputs=(SQUARE,)),
+        "declared as Square[8, 8]",
+    ),
+    (
+        "a pitch that reaches into the next buffer",
+        "bounds",
+        kernel(DONE, put(replace(TILE, strides=(9, 1)), N, J, axes=(*EIGHT, Axis("j", 8))),
+               shared=(TILE, S)),
+        "outside of its memory",
+    ),
+    (
+        "an output that is copied",
+        "copy",
+        kernel(Loop("k", 8, (Copy(SQUARE, (K, const(0)), A, (K, const(0)), 8),)),
+               outputs=(SQUARE,)),
+        "not from an input to shared memory",
+    ),
+    (
+        "a copy of what may be overwritten",
+        "copy",
+        kernel(FILLED, DONE, Copy(S2, (const(0),), S, (const(0),), 4), CommitCopies(),
+               put(S, 0), AwaitCopies(0), put(S, 1, value=read(S2, 0))),
+        "not from an input to shared memory",
+    ),
+    (
+        "a barrier in one of the iterations in any order",
+        "barrier",
+        kernel(
+            Loop("k", 2, (
+                threads(put(TILE, K, T)), Guard(K.is_equal(0), (Barrier(),)),
+                threads(put(PAIR, K, T, value=read(TILE, K, (T + 1) % 8))),
+            ), "any"),
+            threads(put(OUT, T)), threads=8, shared=(TILE, PAIR),
+        ),
+        "not all iterations",
+    ),
+    (
+        "an inner loop of the same name",
+        "iterations",
+        kernel(DONE, Loop("k", 8, (Loop("k", 2, (put(S, K),)),), "any")),
+        "iteration k=",
+    ),
     ("a barrier among threads", "barrier", kernel(threads(Barrier()), threads=8), "not all"),
 ]  # fmt: skip
 
@@ -352,6 +434,7 @@ RIGHT: dict[str, Body] = {
     "a read that is not made": (
         put(OUT, N, value=Select(N < 7, read(A, 0, N + 1), ONE), axes=EIGHT),
     ),
+    "an inner loop of the same name": (Loop("x", 8, (put(OUT, X),)),),
     "a masked iteration": (
         Loop("n", 9, (Guard(N < 8, (put(OUT, N),)),), "any"),
     ),
