@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from mlc_course.errors import GraphError, check_known
 from mlc_course.mugraph.kernels import (
     CONST,
@@ -58,9 +60,8 @@ FUNCTIONS = {
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
     "div": tirx.Div,
-    # not Select(a > b, a, b): nested, its operands double at each level
-    "max": tirx.max,
-    "min": tirx.min,
+    "max": lambda a, b: _with_nan(tirx.max, a, b),
+    "min": lambda a, b: _with_nan(tirx.min, a, b),
     "exp": lambda x: exp(x),
     "sqrt": tirx.sqrt,
     "log": tirx.log,
@@ -145,7 +146,7 @@ class _Writer:
     def value(self, value: Value) -> Any:
         match value:
             case Constant(number):
-                return tirx.const(float(number), "float32")
+                return tirx.const(_rounded(float(number)), "float32")
             case Read(buffer, index):
                 read = tirx.BufferLoad(*self.place(buffer, index))
                 return tirx.Cast("float32", read) if self.is_half(buffer) else read
@@ -242,6 +243,26 @@ class _Writer:
             "void", "llvm.prefetch", tirx.address_of(place), for_reading, into_l2, data
         )
         return tirx.Evaluate(call)
+
+
+def _rounded(number: float) -> float:
+    """Return a number as float32 has it: infinite beyond its range."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))
+
+
+def _with_nan(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Return the larger or the smaller of two, and NaN where one of them is.
+
+    TVM's max(a, b) is a if a > b, else b: a NaN comes out if it is the second.
+    """
+    if isinstance(b, tirx.FloatImm):
+        a, b = b, a
+    if isinstance(a, tirx.FloatImm):
+        return function(a, b)
+    first = tirx.Var("first", "float32")
+    other = tirx.Select(tirx.isnan(first), first, function(first, b))
+    return tirx.Let(first, a, other)
 
 
 def _sequence(statements: Sequence[Any]) -> Any:
