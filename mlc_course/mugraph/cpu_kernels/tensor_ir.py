@@ -60,8 +60,9 @@ FUNCTIONS = {
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
     "div": tirx.Div,
-    "max": lambda a, b: _with_nan(tirx.max, a, b),
-    "min": lambda a, b: _with_nan(tirx.min, a, b),
+    # not Select(a > b, a, b): nested, its operands double at each level
+    "max": tirx.max,
+    "min": tirx.min,
     "exp": lambda x: exp(x),
     "sqrt": tirx.sqrt,
     "log": tirx.log,
@@ -150,12 +151,26 @@ class _Writer:
             case Read(buffer, index):
                 read = tirx.BufferLoad(*self.place(buffer, index))
                 return tirx.Cast("float32", read) if self.is_half(buffer) else read
+            case Apply("max" | "min" as name, (a, b)):
+                return self.extreme(name, a, b)
             case Apply(name, args):
                 check_known("no spelling in TensorIR for", name, FUNCTIONS, GraphError)
                 return FUNCTIONS[name](*map(self.value, args))
             case Select(when, then, otherwise):
                 there = self.value(then), self.value(otherwise)
                 return tirx.if_then_else(self.index(when), *there)
+
+    def extreme(self, name: str, a: Value, b: Value) -> Any:
+        """Return the larger or the smaller of two, and NaN where one of them is.
+
+        TVM's max(a, b) is a if a > b, else b: a NaN comes out if it is the second. The first is
+        spelled three times, so it is the one that is only read, if there is one.
+        """
+        if isinstance(b, Constant) or isinstance(b, Read) and not isinstance(a, Constant):
+            a, b = b, a
+        first = self.value(a)
+        found = FUNCTIONS[name](first, self.value(b))
+        return found if isinstance(a, Constant) else tirx.Select(tirx.isnan(first), first, found)
 
     def is_half(self, buffer: Buffer) -> bool:
         return buffer.role == "storage" and self.storage != "float32"
@@ -226,11 +241,10 @@ class _Writer:
         return [tirx.For(step, 0, count, SERIAL, _sequence(made))] if in_loop else made
 
     def store(self, compute: Compute) -> Any:
-        target = compute.target
-        value = self.value(compute.value)
+        target, formula = compute.target, compute.value
         if compute.combine:
-            before = self.value(Read(target, compute.index))
-            value = FUNCTIONS[compute.combine](before, value)
+            formula = Apply(compute.combine, (Read(target, compute.index), formula))
+        value = self.value(formula)
         if self.is_half(target):
             value = tirx.Cast(self.storage, value)
         made, place = self.place(target, compute.index)
@@ -249,20 +263,6 @@ def _rounded(number: float) -> float:
     """Return a number as float32 has it: infinite beyond its range."""
     with np.errstate(over="ignore"):
         return float(np.float32(number))
-
-
-def _with_nan(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """Return the larger or the smaller of two, and NaN where one of them is.
-
-    TVM's max(a, b) is a if a > b, else b: a NaN comes out if it is the second.
-    """
-    if isinstance(b, tirx.FloatImm):
-        a, b = b, a
-    if isinstance(a, tirx.FloatImm):
-        return function(a, b)
-    first = tirx.Var("first", "float32")
-    other = tirx.Select(tirx.isnan(first), first, function(first, b))
-    return tirx.Let(first, a, other)
 
 
 def _sequence(statements: Sequence[Any]) -> Any:

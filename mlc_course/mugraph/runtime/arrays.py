@@ -76,7 +76,7 @@ def _as_array(given: Any, name: str) -> Array:
         raise UsageError(
             f"input {name}: some of its elements are masked",
             expected="a number in every place",
-            got=f"{np.ma.count_masked(given)} masked of {array.size}",
+            got=f"{int(np.ma.getmaskarray(given).sum())} masked of {array.size}",
             hint="fill them, as with X.filled(0)",
         )
     if array.dtype.kind not in "fiub":
