@@ -170,7 +170,8 @@ class _Writer:
             a, b = b, a
         first = self.value(a)
         found = FUNCTIONS[name](first, self.value(b))
-        return found if isinstance(a, Constant) else tirx.Select(tirx.isnan(first), first, found)
+        is_number = first <= tirx.const(math.inf, "float32")
+        return found if isinstance(a, Constant) else tirx.Select(is_number, found, first)
 
     def is_half(self, buffer: Buffer) -> bool:
         return buffer.role == "storage" and self.storage != "float32"
