@@ -193,33 +193,33 @@ class BlockLowering(ABC):
     # ---- the whole body
 
     def body(self) -> Body:
-        loops = self.whole.loops
         found: list[Statement] = [*self._stage(ALWAYS)]
-        if loops:
-            (innermost, steps), tiling = loops[-1], self.whole.tiling
-            short = tiling[innermost].short
-            inside = self._stage(LOOP)
-            full_steps = steps - 1 if short else steps
-            for loop, extent in reversed(loops):
-                inside = self._repeated(loop, extent if loop != innermost else full_steps, inside)
-            found += inside
-            if short:
-                found += self._last_iteration(innermost, steps)
+        if self.whole.loops:
+            found += self._nest(self.whole.loops)
         found += self.after
         found += self._stage(AFTER)
         found += self._stores()
         return tuple(found)
 
+    def _nest(self, loops: Sequence[tuple[str, int]]) -> list[Statement]:
+        """These loops, outermost first; a short last step has a body of its own."""
+        if not loops:
+            return self._stage(LOOP)
+        (loop, steps), *inner = loops
+        short = self.whole.tiling[loop].short
+        found = self._repeated(loop, steps - short, self._nest(inner))
+        return found + (self._last_iteration(loop, steps, inner) if short else [])
+
     def _repeated(self, name: str, extent: int, body: Sequence[Statement]) -> list[Statement]:
-        if extent == 0:
-            return []
         return [Loop(name, extent, tuple(body))] if self.numbers[name] != ZERO else list(body)
 
-    def _last_iteration(self, loop: str, steps: int) -> list[Statement]:
+    def _last_iteration(
+        self, loop: str, steps: int, inner: Sequence[tuple[str, int]]
+    ) -> list[Statement]:
         """The loop's body once more, on the short tiles of its last step."""
-        full, number, last = self.t, self.numbers[loop], self.last
+        full, number, before = self.t, self.numbers[loop], (self.last, self.is_last)
         self.numbers[loop] = const(steps - 1)
-        self.last, self.is_last = (*last, loop), True
+        self.last, self.is_last = (*self.last, loop), True
         grid = {axis: self.numbers[axis] for axis, _ in self.whole.grid}
         short = self.whole.tiles(grid, self.last, full)
         for node, other in zip(full.nodes, short.nodes, strict=True):
@@ -228,8 +228,9 @@ class BlockLowering(ABC):
             if node in self.apart:
                 self.apart.add(other)
         self._use(short)
-        body = self._stage(LOOP)
-        self.numbers[loop], self.last, self.is_last = number, last, False
+        body = self._nest(inner)
+        self.numbers[loop] = number
+        self.last, self.is_last = before
         self._use(full)
         return body
 
@@ -404,15 +405,14 @@ class BlockLowering(ABC):
         *,
         combines: bool,
     ) -> list[Statement]:
-        target = self.buffers[state]
+        target, tile = self.buffers[state], list(first.shape)
+        for loop, dim in carry.fmap:
+            tile[dim] = self.whole.tiling[loop].tile or tile[dim]
+        begin = store_start(tuple(tile), carry.fmap, self.whole.tiling, self.numbers)
 
         def where(index: Sequence[Expr]) -> tuple[Expr, ...]:
             """The place of a tile's element in the state: tiles of an fmap lie side by side."""
-            moved = list(index)
-            for loop, dim in carry.fmap:
-                step = self.whole.tiling[loop].tile or first.shape[dim]
-                moved[dim] = moved[dim] + self.numbers[loop] * step
-            return tuple(moved)
+            return tuple(i + b for i, b in zip(index, begin, strict=True))
 
         found = self._product_of(first, later, state)
         if found is not None:

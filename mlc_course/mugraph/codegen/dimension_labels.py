@@ -21,6 +21,7 @@ from mlc_course.mugraph.codegen.tile_graph import (
     TileGraph,
     live_nodes,
 )
+from mlc_course.mugraph.codegen.tilings import cut_extent
 from mlc_course.mugraph.ir import LOOP, AxisMap, KernelGraph
 from mlc_course.mugraph.kernels import VAR, var, variables
 
@@ -49,9 +50,10 @@ def free_axes(graph: KernelGraph, place: int) -> FreeAxes:
     if labels is None:
         return FreeAxes(nothing, nothing, nothing)
     block = dict(graph.blocks)[place]
-    grid = {axis for axis, _ in block.grid if labels.is_free_grid_axis(axis)}
+    cut = {axis for axis, _ in (*block.grid, *block.loops) if cut_extent(graph, place, axis)}
+    grid = {axis for axis, _ in block.grid if axis in cut and labels.is_free_grid_axis(axis)}
     loops, assumed = set(), set()
-    for loop, _ in block.loops:
+    for loop in [name for name, _ in block.loops if name in cut]:
         free, verified = labels.is_free_loop(loop)
         if free:
             loops.add(loop)
@@ -159,16 +161,26 @@ class Labels:
         ]
 
     def _label_of(self, cut: Sequence[tuple[Node, int]]) -> tuple[Node, int] | None:
-        """Return the one label that is cut, and cut wherever a load has it; None otherwise."""
+        """Return the one label that is cut, and cut wherever a load has it; None otherwise.
+
+        A tile that has it along two dimensions is a block of a diagonal: fewer and larger ones
+        would be more than those.
+        """
         roots = {self.root(*each) for each in cut}
         if len(roots) != 1:
             return None
         (root,) = roots
         if root in {self.root(*each) for each in self.fixed}:
             return None
+        if any(self.dims_of(node, root) > 1 for node in self.live):
+            return None
         loads = (node for node in self.tiles.nodes if node.kind == LOAD and node in self.live)
         every = [(n, d) for n in loads for d in range(len(n.shape)) if self.root(n, d) == root]
         return root if set(every) == set(cut) else None
+
+    def dims_of(self, node: Node, root: tuple[Node, int]) -> int:
+        """Return how many dimensions of a tile have a label."""
+        return sum(self.root(node, dim) == root for dim in range(len(node.shape)))
 
     def _only(self, axis: str, cut: Sequence[tuple[Node, int]], cuts: Sequence[AxisMap]) -> bool:
         """Tell whether none of the other ``cuts`` is one of these dimensions."""
@@ -182,7 +194,8 @@ class Labels:
         every = [(*load.imap, *load.fmap) for load in self.block.loads]
         if root is None or not self._only(axis, cut, every):
             return False
-        if any(self.root(*what) == root for _, what, _ in self.reduced):
+        reduced = [what for _, what, _ in self.reduced]
+        if any(self.root(*what) == root for what in (*reduced, *self._stacked())):
             return False
         return all(
             (axis, dim) in store.omap
@@ -191,6 +204,10 @@ class Labels:
             for store, node in self.tiles.outputs
             for dim in [dict(store.omap).get(axis, -1)]
         )
+
+    def _stacked(self) -> list[tuple[Node, int]]:
+        """Return the dimensions along which accumulators lay tiles side by side."""
+        return [(n, dim) for n, c in self.tiles.carry_of.items() for _, dim in c.fmap]
 
     def is_free_loop(self, loop: str) -> tuple[bool, bool]:
         """Tell whether a loop may have tiles of any extent, and whether the structure shows it."""
@@ -254,7 +271,7 @@ class _LoopView:
         return good, not self.is_scaled
 
     def _has_label(self, node: Node) -> bool:
-        return any(self.labels.root(node, dim) == self.root for dim in range(len(node.shape)))
+        return self.labels.dims_of(node, self.root) > 0
 
     def _kind(self, node: Node) -> str:
         if node.kind == LOAD:
@@ -307,8 +324,11 @@ class _LoopView:
 
     def _adds_up(self, state: Node, first: Node, later: Node, fmap: Mapping[str, int]) -> bool:
         kind = self.kinds[first]
-        if self.loop in fmap:
-            return kind == TILE
+        if any(self.kinds[each] == RUNNING for each in (first, *_below(first))):
+            self.is_scaled = True
+        if self.loop in fmap:  # side by side again, along the dimension that was cut
+            dim = fmap[self.loop]
+            return kind == TILE and self._is((first, dim)) and [*fmap.values()].count(dim) == 1
         if later is first:
             return kind in (RUNNING, SAME)  # a state that keeps what it was scaled to
         if later.kind != ELEMENT or first not in later.args:
@@ -317,8 +337,6 @@ class _LoopView:
         if others != [state]:
             self.is_scaled = True
             return later.what == SUM and kind == SUM
-        if any(self.kinds[each] == RUNNING for each in _below(first)):
-            self.is_scaled = True
         return (later.what, kind) in ((SUM, SUM), (MAX, MAX))
 
 

@@ -276,6 +276,8 @@ class TileGraph:
         return x.shape[axis]
 
     def reshape(self, x: Node, shape: Shape) -> Node:
+        self.counted += ((x, axis) for axis in range(len(x.shape)))
+
         def back(index: Index) -> Index:
             flat: Expr = const(0)
             for each, extent in zip(index, shape, strict=True):

@@ -6,8 +6,9 @@ operand is read once, where it lies, a strip of columns at a time, with the next
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -151,14 +152,20 @@ class CpuBlock(BlockLowering):
 
     def _over(self, shape: Shape) -> tuple[tuple[Expr, ...], tuple[Axis, ...]]:
         """The index of an element, and the axes to go over: the last one in vectors."""
-        names = [name for name in NAMES if name not in self.enclosing]
+        names = self._names(NAMES)
         long = [place for place, extent in enumerate(shape) if extent > 1]
         index, axes = [ZERO] * len(shape), []
-        for name, place in zip(names, long, strict=False):
+        for place in long:
+            name = next(names)
             lanes = self._lanes(shape[place]) if place == long[-1] else 1
             index[place] = var(name)
             axes.append(Axis(name, shape[place], lanes))
         return tuple(index), tuple(axes)
+
+    def _names(self, letters: str) -> Iterator[str]:
+        """Yield names that nothing around has: letters, then the first of them with numbers."""
+        numbered = (f"{letters[0]}{number}" for number in itertools.count(2))
+        return (n for n in itertools.chain(letters, numbered) if n not in self.enclosing)
 
     def _lanes(self, extent: int) -> int:
         """As many as a register has, or as fit."""
@@ -186,16 +193,13 @@ class CpuBlock(BlockLowering):
         if x.shape[axis] == 1:
             return begun
         index, axes = self._over(node.shape)
-        name = self._free_name(axes)
+        taken = {each.name for each in axes}
+        name = next(name for name in self._names("abcdefgh") if name not in taken)
         at = list(index)
         at[axis] = var(name) + 1
         reduced = Axis(name, x.shape[axis] - 1)
         where = (*axes[:-1], reduced, *axes[-1:]) if axes else (reduced,)
         return [*begun, Compute(target, index, self._at(x, at), where, combine)]
-
-    def _free_name(self, axes: Iterable[Axis]) -> str:
-        taken = {each.name for each in axes} | self.enclosing
-        return next(name for name in "abcdefgh" if name not in taken)
 
     def _reduced_in_lanes(
         self, x: Node, axis: int, combine: Combine, target: Buffer
@@ -237,8 +241,7 @@ class CpuBlock(BlockLowering):
     ) -> list[Statement]:
         """Add a row of x to the lanes, or begin them with it."""
         chains, width = lanes.shape[-2:]
-        names = [n for n in "abclmnpq" if n not in self.enclosing]
-        step, chain, lane = names[:3]
+        step, chain, lane = itertools.islice(self._names("abclmnpq"), 3)
         whole, rest = divmod(x.shape[axis], chains * width)
         inner = (Axis(chain, chains, 1, unrolled=True), Axis(lane, width, width))
         cell = (*row, var(chain), var(lane))
@@ -280,7 +283,7 @@ class CpuBlock(BlockLowering):
     def _folded(self, lanes: Buffer, row: tuple[Expr, ...], combine: Combine) -> list[Statement]:
         """Combine all chains, then all lanes, by halves; the result is in the first place."""
         chains, width = lanes.shape[-2:]
-        chain, lane = [n for n in "cdlmnpq" if n not in self.enclosing][:2]
+        chain, lane = itertools.islice(self._names("cdlmnpq"), 2)
         found: list[Statement] = []
         while chains > 1:
             half = -(-chains // 2)
@@ -463,7 +466,7 @@ class CpuBlock(BlockLowering):
         panels: Mapping[Node, Buffer],
     ) -> Body:
         height, width, lanes = extents
-        r, c, inner = [n for n in ("r", "c", "l", "u", "v", "w") if n not in self.enclosing][:3]
+        r, c, inner = itertools.islice(self._names("rcluvw"), 3)
         sums = self.whole.buffer("sums", (height, width), "registers")
         *lead, row, column = corner
         cell = (var(r), var(c))

@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from mlc_course.errors import GraphError, check_known
 from mlc_course.mugraph.kernels import (
     CONST,
@@ -145,16 +147,31 @@ class _Writer:
     def value(self, value: Value) -> Any:
         match value:
             case Constant(number):
-                return tirx.const(float(number), "float32")
+                return tirx.const(_rounded(float(number)), "float32")
             case Read(buffer, index):
                 read = tirx.BufferLoad(*self.place(buffer, index))
                 return tirx.Cast("float32", read) if self.is_half(buffer) else read
+            case Apply("max" | "min" as name, (a, b)):
+                return self.extreme(name, a, b)
             case Apply(name, args):
                 check_known("no spelling in TensorIR for", name, FUNCTIONS, GraphError)
                 return FUNCTIONS[name](*map(self.value, args))
             case Select(when, then, otherwise):
                 there = self.value(then), self.value(otherwise)
                 return tirx.if_then_else(self.index(when), *there)
+
+    def extreme(self, name: str, a: Value, b: Value) -> Any:
+        """Return the larger or the smaller of two, and NaN where one of them is.
+
+        TVM's max(a, b) is a if a > b, else b: a NaN comes out if it is the second. The first is
+        spelled three times, so it is the one that is only read, if there is one.
+        """
+        if isinstance(b, Constant) or isinstance(b, Read) and not isinstance(a, Constant):
+            a, b = b, a
+        first = self.value(a)
+        found = FUNCTIONS[name](first, self.value(b))
+        is_number = first <= tirx.const(math.inf, "float32")
+        return found if isinstance(a, Constant) else tirx.Select(is_number, found, first)
 
     def is_half(self, buffer: Buffer) -> bool:
         return buffer.role == "storage" and self.storage != "float32"
@@ -225,11 +242,10 @@ class _Writer:
         return [tirx.For(step, 0, count, SERIAL, _sequence(made))] if in_loop else made
 
     def store(self, compute: Compute) -> Any:
-        target = compute.target
-        value = self.value(compute.value)
+        target, formula = compute.target, compute.value
         if compute.combine:
-            before = self.value(Read(target, compute.index))
-            value = FUNCTIONS[compute.combine](before, value)
+            formula = Apply(compute.combine, (Read(target, compute.index), formula))
+        value = self.value(formula)
         if self.is_half(target):
             value = tirx.Cast(self.storage, value)
         made, place = self.place(target, compute.index)
@@ -242,6 +258,12 @@ class _Writer:
             "void", "llvm.prefetch", tirx.address_of(place), for_reading, into_l2, data
         )
         return tirx.Evaluate(call)
+
+
+def _rounded(number: float) -> float:
+    """Return a number as float32 has it: infinite beyond its range."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))
 
 
 def _sequence(statements: Sequence[Any]) -> Any:

@@ -33,6 +33,15 @@ def elementwise(*shapes: Shape, **_: object) -> Shape:
     )
 
 
+def rescaled(x: Shape, r: Shape) -> Shape:
+    """Shape of a sum that is scaled by numbers for its elements, or for some of them at a time."""
+    if elementwise(x, r) != x:
+        raise ShapeError(
+            "accumulate_rescaled(X, R): extents", expected=f"those of X {x}, or 1", got=f"R {r}"
+        )
+    return x
+
+
 def product(a: Shape, b: Shape) -> Shape:
     """Shape of a product of matrices (m, k) and (k, n), with equal axes, or 1, before them."""
     if len(a) < 2 or len(a) != len(b):
@@ -294,7 +303,12 @@ OPERATORS: tuple[Op, ...] = (
         carried="accumulate",
     ),
     accumulate_rescaled := Op(
-        "accumulate_rescaled", ANY, _rescaled, 2, carried="accumulate", result=lambda said: said[0]
+        "accumulate_rescaled",
+        rescaled,
+        _rescaled,
+        2,
+        carried="accumulate",
+        result=lambda said: said[0],
     ),
     running_max := Op(
         "running_max",

@@ -457,7 +457,7 @@ def value_text(value: Value, binds: int = 0) -> str:
             return f"({value_text(then)} if {when} else {value_text(otherwise)})"
         case Apply(name, (a, b)) if name in INFIX:
             sign, own = INFIX[name]
-            text = f"{value_text(a, own)} {sign} {value_text(b, own + (name in ('sub', 'div')))}"
+            text = f"{value_text(a, own)} {sign} {value_text(b, own + 1)}"
             return f"({text})" if own < binds else text
         case Apply(name, args):
             return f"{name}({', '.join(map(value_text, args))})"

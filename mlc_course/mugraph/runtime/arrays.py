@@ -68,10 +68,17 @@ def _as_array(given: Any, name: str) -> Array:
         )
     try:
         array = np.asarray(given)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise UsageError(
             f"input {name}: not an array", expected="an array of numbers", got=error
         ) from None
+    if np.ma.is_masked(given):
+        raise UsageError(
+            f"input {name}: some of its elements are masked",
+            expected="a number in every place",
+            got=f"{int(np.ma.getmaskarray(given).sum())} masked of {array.size}",
+            hint="fill them, as with X.filled(0)",
+        )
     if array.dtype.kind not in "fiub":
         raise UsageError(
             f"input {name}: not real numbers", expected="an array of numbers", got=array.dtype

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from mlc_course.errors import UsageError, WrongResult, check_known
+from mlc_course.errors import GraphError, UsageError, WrongResult, check_known
 from mlc_course.machine import describe, usable_cores
 from mlc_course.mugraph.cpu_kernels import CpuProgram, Rates, choices, cpu_of, prim_func, rates_of
 from mlc_course.mugraph.ir import Array, KernelGraph
@@ -48,14 +48,20 @@ class Compiled:
     first_check: Check | None = None
     verdict: CodeVerdict | None = None  # of the kernels as code, if they were verified
 
-    def __call__(self, *arrays: Any, **named: Any) -> list[Array]:
+    def __call__(self, /, *arrays: Any, **named: Any) -> list[Array]:
         """Return the graph's outputs, new arrays in each call.
 
         Inputs are given in order or by name. Raises ``GraphError`` for wrong ones, and
         ``WrongResult`` where a first call that is checked differs from the interpreter.
         """
         names = [each.name for each in self.program.inputs]
-        if arrays and not named and len(arrays) == len(names):
+        if arrays:
+            if named or len(arrays) != len(names):
+                raise GraphError(
+                    f"{self.graph.name}: inputs",
+                    expected=f"{', '.join(names)}, all in this order or all by name",
+                    got=f"{len(arrays)} in order, {', '.join(named) or 'none'} by name",
+                )
             named = dict(zip(names, arrays, strict=True))
         bound = self.bind(named)
         outputs = bound()
@@ -72,25 +78,17 @@ class Compiled:
         ``UsageError`` for an output that cannot be written into, or that overlaps another array.
         """
         by_name([each.name for each in self.program.inputs], inputs, self.graph.name)
-        memory = {
+        read = {
             each.name: entered(inputs[each.name], each, self.storage)
             for each in self.program.inputs
         }
-        if out is not None and len(out) != len(self.program.outputs):
-            raise UsageError(
-                f"{self.graph.name}: outputs", expected=len(self.program.outputs), got=len(out)
-            )
-        read = dict(memory)
-        for number, each in enumerate(self.program.outputs):
-            if each.name in memory:
-                continue  # an input that is returned, or an output that is returned twice
-            made = (
-                empty(each.shape, self.storage)
-                if out is None
-                else checked_output(out[number], each, self.storage)
-            )
-            _check_apart(each.name, made, memory)
-            memory[each.name] = made
+        outputs = self._outputs(read, out)
+        memory, copies = dict(read), list[tuple[Array, Array]]()
+        for each, array in zip(self.program.outputs, outputs, strict=True):
+            if each.name in memory:  # an input that is returned, or an output returned again
+                copies.append((array, memory[each.name]))
+            else:
+                memory[each.name] = array
         memory |= temporaries(self.program, self.storage)
         use_threads(self.threads)
         views = {name: shared_tensor(array) for name, array in memory.items()}
@@ -98,11 +96,23 @@ class Compiled:
             (entry, [views[b.name] for b in (*kernel.inputs, *kernel.outputs)])
             for kernel, entry in zip(self.program.kernels, self.entries, strict=True)
         ]
-        outputs = [
-            memory[each.name].copy() if each.name in read else memory[each.name]
-            for each in self.program.outputs
-        ]
-        return Bound(calls, outputs, read)
+        return Bound(calls, outputs, read, copies)
+
+    def _outputs(self, read: Mapping[str, Array], out: Sequence[Array] | None) -> list[Array]:
+        """Return an array for each output, which shares no memory with another."""
+        wanted = self.program.outputs
+        if out is not None and len(out) != len(wanted):
+            raise UsageError(f"{self.graph.name}: outputs", expected=len(wanted), got=len(out))
+        made = list[tuple[str, Array]]()
+        for number, each in enumerate(wanted):
+            array = (
+                empty(each.shape, self.storage)
+                if out is None
+                else checked_output(out[number], each, self.storage)
+            )
+            _check_apart(each.name, array, (*read.items(), *made))
+            made.append((each.name, array))
+        return [array for _, array in made]
 
 
 def temporaries(program: KernelProgram, storage: str) -> dict[str, Array]:
@@ -137,16 +147,19 @@ class Bound:
     calls: Sequence[tuple[Callable[..., None], list[Any]]] = field(repr=False)
     outputs: list[Array]
     inputs: Mapping[str, Array]
+    copies: Sequence[tuple[Array, Array]] = ()  # outputs that no kernel writes, and what they are
 
     def __call__(self) -> list[Array]:
         for entry, arguments in self.calls:
             entry(*arguments)
+        for output, source in self.copies:
+            output[...] = source
         return self.outputs
 
 
-def _check_apart(name: str, output: Array, others: Mapping[str, Array]) -> None:
+def _check_apart(name: str, output: Array, others: Iterable[tuple[str, Array]]) -> None:
     """Kernels are compiled for memory that nothing else names."""
-    for other, array in others.items():
+    for other, array in others:
         if np.may_share_memory(output, array):
             raise UsageError(
                 f"output {name} overlaps {other}",

@@ -176,6 +176,182 @@ def test_a_loop_whose_steps_count_keeps_its_number_of_steps() -> None:
     agrees(graph)
 
 
+DIAGONAL_BLOCKS = """\
+    gram(X[n=8, d=4]):
+      block grid(x=2):
+        x = load(X, imap={x: 0})
+        t = transpose(x, axes=[1, 0])
+        p = matmul(x, t)
+        Y = store(p, omap={x: 0})
+      return Y
+"""
+DIAGONAL_BLOCKS_SUMMED = """\
+    gram(X[n=8, d=4]):
+      block grid(x=1) loop(k=2):
+        x = load(X, fmap={k: 0})
+        t = transpose(x, axes=[1, 0])
+        p = matmul(x, t)
+        s = sum(p, axis=1)
+        total = accumulate(s)
+        Y = store(total)
+      return Y
+"""
+ALONG_ANOTHER_DIMENSION = """\
+    stacked(X[m=4, n=8]):
+      block grid(x=1) loop(k=2):
+        x = load(X, fmap={k: 1})
+        both = accumulate(x, fmap={k: 0})
+        Y = store(both)
+      return Y
+"""
+UNDER_EACH_OTHER = """\
+    stacked(X[m=8, n=8]):
+      block grid(x=2) loop(k=2):
+        x = load(X, imap={x: 0}, fmap={k: 1})
+        both = accumulate(x, fmap={k: 0})
+        Y = store(both, omap={x: 0})
+      return Y
+"""
+TWO_LOOPS_UNDER_EACH_OTHER = """\
+    stacked(X[m=8, n=8]):
+      block grid(x=1) loop(j=2, k=4):
+        x = load(X, fmap={j: 0, k: 1})
+        all = accumulate(x, fmap={j: 0, k: 0})
+        Y = store(all)
+      return Y
+"""
+KNOWN_EXTENT = """\
+    known(X[n=12, 1], V[n]):
+      block grid(x=1):
+        x = load(X, imap={x: 0})
+        v = load(V, imap={x: 0})
+        flat = reshape(x, shape=[n])
+        same = reshape(v, shape=[n])
+        y = add(flat, same)
+        Y = store(y, omap={x: 0})
+      return Y
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DIAGONAL_BLOCKS,
+        DIAGONAL_BLOCKS_SUMMED,
+        ALONG_ANOTHER_DIMENSION,
+        UNDER_EACH_OTHER,
+        TWO_LOOPS_UNDER_EACH_OTHER,
+        KNOWN_EXTENT,
+    ],
+)
+def test_axes_whose_steps_make_the_shape_keep_their_number_of_steps(text: str) -> None:
+    graph = parse(textwrap.dedent(text))
+    free = free_axes(graph, 0)
+    assert not free.grid | free.loops
+    agrees(graph)
+
+
+@pytest.mark.parametrize("shapes", [("a=100", "a"), ("a=100, 1", "a"), ("a=100, 1, 1", "a")])
+def test_a_reshape_is_not_cut(shapes: tuple[str, str]) -> None:
+    before, after = shapes
+    graph = in_blocks(parse(f"r(X[{before}]):\n  Y = reshape(X, shape=[{after}])\n  return Y\n"))
+    free = free_axes(graph, 0)
+    assert not free.grid | free.loops
+    agrees(graph)
+
+
+SO_FAR = """\
+    below(X[m=4, n=64]):
+      block grid(x=1) loop(k=4):
+        x = load(X, fmap={k: 1})
+        largest = max(x, axis=1)
+        so_far = running_max(largest)
+        below = sub(x, so_far)
+        all = accumulate(below, fmap={k: 1})
+        Y = store(all)
+      return Y
+"""
+
+
+def test_what_depends_on_a_running_value_keeps_its_number_of_steps() -> None:
+    graph = parse(textwrap.dedent(SO_FAR))
+    assert free_axes(graph, 0).assumed == {"k"}
+    assert {tiling["k"].steps for tiling in candidates(graph, 0, 1)} == {4}
+    agrees(graph)
+
+
+TWO_LOOPS = """\
+    total(X[a=8, b=12], W[b, c=3]):
+      block grid(x=1) loop(j=2, k=2):
+        x = load(X, fmap={j: 0, k: 1})
+        w = load(W, fmap={k: 0})
+        p = matmul(x, w)
+        rows = accumulate(p, fmap={j: 0})
+        s = sum(x, axis=0)
+        t = sum(s, axis=1)
+        total = accumulate(t)
+        y = add(rows, total)
+        Y = store(y)
+      return Y
+"""
+
+
+@pytest.mark.parametrize("j", [1, 3, 4, 7, 8])
+@pytest.mark.parametrize("k", [1, 5, 6, 11, 12])
+def test_two_loops_may_both_have_a_short_last_step(j: int, k: int) -> None:
+    graph = parse(textwrap.dedent(TWO_LOOPS))
+    assert free_axes(graph, 0).loops == {"j", "k"}
+    kernel = lower(graph, 0, retiled(graph, 0, {"j": j, "k": k}), CPU)
+    assert first_fault(kernel) is None
+    agrees(graph, {0: {"j": j, "k": k}})
+
+
+def test_a_load_that_nothing_reads_does_not_matter() -> None:
+    text = """\
+        unread(X[a=32, b=40], Z[c=64]):
+          block grid(x=2) loop(k=2):
+            x = load(X, imap={x: 0}, fmap={k: 1})
+            z = load(Z, imap={x: 0}, fmap={k: 0})
+            s = sum(x, axis=1)
+            t = accumulate(s)
+            Y = store(t, omap={x: 0})
+          return Y
+    """
+    graph = parse(textwrap.dedent(text))
+    for tiling in candidates(graph, 0, 2):
+        assert first_fault(lower(graph, 0, tiling, CPU)) is None
+    agrees(graph)
+
+
+def test_tensors_may_have_any_number_of_axes() -> None:
+    sizes = ", ".join(f"{name}=2" for name in "abcdefgh")
+    text = f"many(X[{sizes}]):\n  E = exp(X)\n  S = sum(E, axis=3)\n  Y = div(E, S)\n  return Y\n"
+    agrees(parse(text))
+
+
+@pytest.mark.parametrize("names", ["ijmnpq", "abclmnpq", "cdlmnpq", "rcluvw", "sth", "abcdefgh"])
+def test_loops_may_have_any_names(names: str) -> None:
+    first, second, *others = names
+    text = f"""\
+        named(X[a=4, b=4, c=80], W[a, c, d=4]):
+          block grid(x=1) loop({", ".join(f"{name}=2" for name in names)}):
+            x = load(X, fmap={{{first}: 0, {second}: 1}})
+            w = load(W, fmap={{{first}: 0}})
+            e = exp(x)
+            s = sum(e, axis=2)
+            p = matmul(x, w)
+            c = sum(x, axis=1)
+            sums = accumulate(s, fmap={{{first}: 0}})
+            products = accumulate(p)
+            columns = accumulate(c)
+            S = store(sums)
+            P = store(products)
+            C = store(columns)
+          return S, P, C
+    """
+    agrees(parse(textwrap.dedent(text)))
+
+
 NOT_LINEAR = """\
     shares(X[b=4, d=64]):
       block grid(x=4) loop(k=4):

@@ -168,6 +168,11 @@ TABLE: list[tuple[str, Callable[[], KernelGraph], list[str]]] = [
         ["accumulate: fmap k -> 2", "(8, 8)"],
     ),
     (
+        "a sum that is scaled by more numbers than it has",
+        lambda: with_inside(made(ops.reduce_sum, 0, axis=1), made(ops.accumulate_rescaled, 2, 0)),
+        ["accumulate_rescaled(X, R): extents", "or 1"],
+    ),
+    (
         "an operand that is not there yet",
         lambda: with_inside(made(ops.matmul, 0, 2), made(P, 2)),
         ["no such value yet", "0 to 1"],

@@ -13,7 +13,7 @@ from small_graphs import MEDIUM, small
 
 from mlc_course.errors import CourseError, GraphError, UsageError, WrongResult
 from mlc_course.machine import usable_cores
-from mlc_course.mugraph.ir import KernelGraph, parse, run
+from mlc_course.mugraph.ir import FLOAT32, KernelGraph, parse, run
 from mlc_course.mugraph.kernel_checks import kernel_mutants
 from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, in_numpy, published, workload
 from mlc_course.mugraph.runtime import (
@@ -126,6 +126,13 @@ class OnAnotherDevice:
         return 2, 0
 
 
+class NotReadable:
+    """An array that refuses to be read, as PyTorch's do while gradients are wanted."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise RuntimeError("it requires a gradient")
+
+
 WRONG = {
     "a transposed one": (lambda x: x.T, GraphError),
     "one row": (lambda x: x[:1], GraphError),
@@ -135,6 +142,8 @@ WRONG = {
     "texts": (lambda x: x.astype(str), UsageError),
     "rows of different lengths": (lambda x: [[1.0], [1.0, 2.0]], UsageError),
     "another device": (lambda x: OnAnotherDevice(), UsageError),
+    "masked elements": (lambda x: np.ma.masked_array(x, mask=x > 0), UsageError),
+    "what cannot be read": (lambda x: NotReadable(), UsageError),
 }
 
 
@@ -152,6 +161,17 @@ def test_names_of_inputs_are_checked(linear: Compiled, inputs: dict[str, Any]) -
             linear(**wrong)
     with pytest.raises(GraphError, match="linear: inputs"):
         linear(inputs["X"])
+    with pytest.raises(GraphError, match="linear: inputs"):
+        linear(inputs["X"], **inputs)  # which of them would be X?
+    with pytest.raises(GraphError, match="linear: inputs"):
+        linear(inputs["X"], W=inputs["W"], B=inputs["B"])
+
+
+def test_an_input_may_have_any_name() -> None:
+    graph = parse("any(self[a=3, b=5], arrays[a, b]):\n  Y = add(self, arrays)\n  return Y\n")
+    inputs = random_inputs(graph)
+    (y,) = compile_graph(graph, threads=1)(**inputs)
+    np.testing.assert_allclose(y, inputs["self"] + inputs["arrays"], rtol=1e-6)
 
 
 def test_outputs_are_written_in_place(linear: Compiled, inputs: dict[str, Any]) -> None:
@@ -196,6 +216,23 @@ def test_inputs_and_equal_outputs_can_be_returned() -> None:
     assert np.array_equal(x, inputs["X"]) and not np.shares_memory(x, inputs["X"])
     np.testing.assert_allclose(y, np.exp(inputs["X"]), rtol=1e-6)
     np.testing.assert_allclose(again, y)
+    assert not np.shares_memory(again, y)
+
+
+def test_a_bound_call_follows_its_inputs_and_writes_every_output() -> None:
+    graph = parse("same(X[a=4, b=16]):\n  Y = exp(X)\n  return X, Y, Y\n")
+    made = compile_graph(graph, threads=1)
+    inputs = random_inputs(graph)
+    out = [empty((4, 16), "float32") for _ in range(3)]
+    bound = made.bind(inputs, out)
+    for value in (0.0, 1.0):
+        inputs["X"][...] = value
+        assert all(got is each for got, each in zip(bound(), out, strict=True))
+        for each, right in zip(out, (value, np.exp(value), np.exp(value)), strict=True):
+            np.testing.assert_allclose(each, right, rtol=1e-6)
+    for wrong in ([out[0], out[1], out[1]], [inputs["X"], *out[1:]]):
+        with pytest.raises(UsageError, match="overlaps"):
+            made.bind(inputs, wrong)
 
 
 def test_infinities_and_numbers_that_are_none_go_through() -> None:
@@ -203,13 +240,46 @@ def test_infinities_and_numbers_that_are_none_go_through() -> None:
     x = empty((1, 64), "float32")
     x[...] = np.linspace(-110, 95, 64)
     x[0, :5] = -np.inf, np.inf, np.nan, 88.7, -103.0
-    y, _ = compile_graph(graph, threads=1)(X=x)
+    y, z = compile_graph(graph, threads=1)(X=x)
+    assert np.array_equal(z, np.maximum(x, 0), equal_nan=True)
     with np.errstate(over="ignore"):
         right = np.exp(x)
     assert np.array_equal(np.isnan(y), np.isnan(right))
     assert np.array_equal(np.isinf(y), np.isinf(right))
     finite = np.isfinite(right)
     np.testing.assert_allclose(y[finite], right[finite], rtol=3e-7, atol=1.5e-45)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "relu(X)",
+        "clamp(X, low=-1, high=1)",
+        "maximum(X, W)",
+        "maximum(W, X)",
+        "max(X, axis=0)",
+        "max(X, axis=1)",
+        "stable_softmax(X, axis=1)",
+    ],
+)
+@pytest.mark.parametrize("at", [0, 5, 63, 68])
+def test_a_number_that_is_none_is_not_lost(line: str, at: int) -> None:
+    graph = parse(f"f(X[a=3, b=69], W[a, b]):\n  V = exp(W)\n  Y = {line}\n  return Y, V\n")
+    inputs = dict(random_inputs(graph))
+    inputs["X"][1, at] = np.nan
+    y, v = compile_graph(graph, threads=1)(**inputs)
+    right = wanted(graph, inputs)[0]
+    assert np.isnan(right).any() and np.array_equal(np.isnan(y), np.isnan(right))
+    assert check(graph, inputs, [y, v]).passed
+
+
+def test_a_constant_beyond_float32_is_infinite_or_zero() -> None:
+    text = "f(X[a=1, b=16]):\n  Y = scale(X, by=1e40)\n  Z = scale(X, by=-1e-60)\n  return Y, Z\n"
+    graph = parse(text)
+    x = empty((1, 16), "float32")
+    x[...] = 1.0
+    y, z = compile_graph(graph, threads=1, checked=True)(X=x)
+    assert np.isposinf(y).all() and not z.any()
 
 
 def test_a_masked_attention_has_no_weight_where_the_mask_is() -> None:
@@ -271,6 +341,41 @@ def test_kernels_are_compiled_once_for_each_text() -> None:
     assert len({key for key in compiled._entries if key[0] == str(first.program.kernels[0])}) == 2
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("mul(a, b)", "div(u, c)"), ("div(b, c)", "mul(a, u)")),
+        (("mul(a, b)", "mul(u, c)"), ("mul(b, c)", "mul(a, u)")),
+        (("add(a, b)", "sub(u, c)"), ("sub(b, c)", "add(a, u)")),
+        (("add(a, b)", "add(u, c)"), ("add(b, c)", "add(a, u)")),
+    ],
+)
+def test_formulas_that_differ_in_parentheses_are_different_kernels(
+    first: tuple[str, str], second: tuple[str, str]
+) -> None:
+    made = []
+    for once, again in (first, second):
+        lines = [
+            "f(A[m=1, n=16], B[m, n], C[m, n]):",
+            "  block grid(x=1):",
+            *(f"    {name.lower()} = load({name})" for name in "ABC"),
+            "    thread:",
+            f"      u = {once}",
+            f"      y = {again}",
+            "    Y = store(y)",
+            "  return Y",
+        ]
+        made.append(compile_graph(parse("\n".join(lines)), threads=1))
+    assert str(made[0].program) != str(made[1].program)
+    inputs = {name: empty((1, 16), "float32") for name in "ABC"}
+    for array, value in zip(inputs.values(), (1e30, 1e30, 1e30), strict=True):
+        array[...] = value
+    for each in made:
+        (y,) = each(**inputs)
+        right = run(each.graph, inputs, FLOAT32)[0]
+        np.testing.assert_allclose(y, right, rtol=1e-6)
+
+
 def test_a_first_call_is_checked() -> None:
     program = small(workload("rms_norm_matmul"), MEDIUM)
     made = compile_graph(program, threads=1, checked=True)
@@ -303,6 +408,56 @@ def test_a_wrong_kernel_is_found() -> None:
     with pytest.raises(WrongResult, match="attention: the compiled kernel differs"):
         made(**random_inputs(program))
     assert made.first_check is None
+
+
+def test_a_check_sees_what_a_mask_leaves() -> None:
+    text = "f(S[m=8, n=64], M[m, n]):\n  T = add(S, M)\n  Y = stable_softmax(T, axis=1)\n"
+    masked = parse(f"{text}  Z = maximum(S, M)\n  A = max(T, axis=1)\n  return Y, Z, A\n")
+    inputs = dict(random_inputs(masked))
+    inputs["M"][...] = np.where(np.triu(np.ones((8, 64)), 1), -np.inf, 0)
+    right = compile_graph(masked, threads=1)(**inputs)
+    found = check(masked, inputs, right)
+    assert found.passed and not found.unknown
+    for place, array in enumerate(right):
+        for wrong in (np.zeros_like(array), array + 1e-3, array[:1]):
+            outputs = [*right[:place], wrong, *right[place + 1 :]]
+            assert not check(masked, inputs, outputs).passed
+
+
+@pytest.mark.parametrize(
+    ("line", "value", "storage", "unknown"),
+    [
+        ("exp(X)", 95.0, "float32", 1),
+        ("softmax(X, axis=1)", 95.0, "float32", 32),
+        ("square(X)", 1e25, "float32", 1),
+        ("silu(X)", -95.0, "float32", 1),  # exp(95) is on its way
+        ("exp(X)", -100.0, "float32", 0),
+        ("exp(X)", 95.0, "float16", 1),
+        ("exp(X)", 12.0, "float16", 0),  # infinite in float16
+        ("exp(X)", -17.0, "float16", 0),
+    ],
+)
+def test_checks_know_the_range_of_numbers(
+    line: str, value: float, storage: str, unknown: int
+) -> None:
+    graph = parse(f"f(X[a=2, b=32]):\n  Y = {line}\n  return Y\n")
+    x = empty((2, 32), storage)
+    x[...] = random_inputs(graph)["X"]
+    x[0, 3] = value
+    made = compile_graph(graph, threads=1, storage=storage, checked=True)
+    (y,) = made(X=x)
+    assert made.first_check is not None and made.first_check.unknown == unknown
+    assert ("overflow" in str(made.first_check)) == bool(unknown)
+    y[1, 7] += y[1, 7] / 10
+    assert not check(graph, {"X": x}, [y], storage).passed
+
+
+def test_a_check_of_a_root_sees_errors_at_zero() -> None:
+    graph = parse("f(X[a=2, b=32]):\n  P = relu(X)\n  Y = sqrt(P)\n  return Y\n")
+    inputs = dict(random_inputs(graph))
+    (y,) = compile_graph(graph, threads=1)(**inputs)
+    assert check(graph, inputs, [y]).passed
+    assert not check(graph, inputs, [y + 1e-3 * (y == 0)]).passed
 
 
 def test_checks_refuse() -> None:
