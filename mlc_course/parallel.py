@@ -79,6 +79,29 @@ def leave(status: int = INTERRUPTED) -> NoReturn:
     os._exit(status)
 
 
+@contextlib.contextmanager
+def noted_interrupts() -> Iterator[threading.Event]:
+    """Set an event at Ctrl-C, which is raised as ever: a measurement that it ends early may end it.
+
+    Where Ctrl-C is ignored, as in the background of a shell, it stays so.
+    """
+    asked = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+
+    def interrupt(number: int, frame: object) -> None:
+        asked.set()
+        raise KeyboardInterrupt
+
+    if before is not signal.default_int_handler:
+        yield asked
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def end_workers() -> None:
     """End the processes that this one has started, in the middle of whatever they do."""
     for process in multiprocessing.active_children():

@@ -346,7 +346,11 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] 
         print("\n".join((f"{type(error).__name__}: {error}", *notes)), file=sys.stderr)
         return USAGE_STATUS
     except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
         return INTERRUPTED
+    except MemoryError as error:
+        print(f"not enough memory: {error}", file=sys.stderr)
+        return USAGE_STATUS
     except BrokenPipeError:  # whoever reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

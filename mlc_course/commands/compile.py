@@ -12,6 +12,7 @@ from mlc_course.mugraph.cpu_kernels import prim_func
 from mlc_course.mugraph.kernels import KernelProgram
 from mlc_course.mugraph.runtime import compile_graph
 from mlc_course.tensor_program.tir import kernel_text
+from mlc_course.units import plural
 
 TEXTS = {".txt": "the kernel program", ".ll": "LLVM's language", ".s": "assembly"}
 
@@ -33,7 +34,8 @@ def run(
         print(compiled.program)
         return 0
     write_text(out, text(compiled.program, out.suffix, storage, compiled.threads))
-    print(f"{out}: {TEXTS[out.suffix]} of {known.name}, {len(compiled.program.kernels)} kernels")
+    kernels = plural(len(compiled.program.kernels), "kernel")
+    print(f"{out}: {TEXTS[out.suffix]} of {known.name}, {kernels}")
     return 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -24,7 +26,7 @@ def check_file(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
         with path.open("a"):
             pass
         if not there:
-            path.unlink()
+            path.resolve().unlink()  # of a link, what it points to
     except OSError as error:
         raise _cannot(path, error) from None
 
@@ -42,11 +44,30 @@ def check_folder(folder: Path | None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file; raise ``UsageError`` where that fails after all."""
+    """Write a plain file whole or not at all; raise ``UsageError`` where that fails after all."""
     try:
-        path.write_text(text, encoding="utf-8")
+        if _is_plain(path) and os.access(path.parent, os.W_OK):
+            _replace(path, text)
+        else:
+            path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise _cannot(path, error) from None
+
+
+def _is_plain(path: Path) -> bool:
+    """Tell whether it is a file or nothing yet, rather than a link, a pipe or /dev/stdout."""
+    return not path.is_symlink() and (path.is_file() or not path.exists())
+
+
+def _replace(path: Path, text: str) -> None:
+    draft = path.with_name(f".{os.getpid()}.part")  # short, where the name is as long as can be
+    try:
+        draft.write_text(text, encoding="utf-8")
+        if path.exists():
+            shutil.copymode(path, draft)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _cannot(path: Path, error: OSError) -> UsageError:

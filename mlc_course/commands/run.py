@@ -12,10 +12,11 @@ from tqdm import tqdm
 from mlc_course.commands.output import check_file, write_text
 from mlc_course.commands.verify import graph as read
 from mlc_course.commands.verify import operators_in
-from mlc_course.errors import UsageError
+from mlc_course.errors import CourseError
 from mlc_course.machine import describe, usable_cores
+from mlc_course.measure import Timing
 from mlc_course.mugraph.ir import KernelGraph
-from mlc_course.mugraph.programs import PROGRAM_OF, workload
+from mlc_course.mugraph.programs import MODELS, NAMES, PROGRAM_OF, workload
 from mlc_course.mugraph.runtime import (
     Racer,
     check,
@@ -24,9 +25,12 @@ from mlc_course.mugraph.runtime import (
     race,
     random_inputs,
 )
-from mlc_course.units import plural
+from mlc_course.mugraph.verify import verify
+from mlc_course.parallel import noted_interrupts
+from mlc_course.units import milliseconds, plural
 
 RIGHT, WRONG = 0, 1
+FEW = 4  # elements of an output that are printed
 
 
 def run(
@@ -58,20 +62,26 @@ def run(
     }
     status = RIGHT
     for value, array in zip(compiled.program.outputs, outputs, strict=True):
-        print(f"    {value.name}{list(value.shape)}: {array.ravel()[:4]} ...")
-    if with_check:
-        found = check(known, inputs, outputs)
-        print(f"    {found}")
-        record["errors"] = list(found.errors)
-        status = RIGHT if found.passed else WRONG
-    if with_time and status == RIGHT:
-        record["times"] = _timed(known, target, threads)
-    if json_path:
-        write_text(json_path, json.dumps(record, indent=2))
+        more = " ..." if array.size > FEW else ""
+        print(f"    {value.name}{list(value.shape)}: {array.ravel()[:FEW]}{more}")
+    try:
+        if with_check:
+            found = check(known, inputs, outputs)
+            print(f"    {found}")
+            record["errors"] = list(found.errors)
+            status = RIGHT if found.passed else WRONG
+        if with_time and status == RIGHT:
+            with noted_interrupts() as asked:
+                record["times"] = _timed(known, threads) if compiled.program.kernels else []
+            if asked.is_set():
+                raise KeyboardInterrupt  # it has ended the timing early
+    finally:  # what was found is kept, also after Ctrl-C
+        if json_path:
+            write_text(json_path, json.dumps(record, indent=2))
     return status
 
 
-def _timed(known: KernelGraph, target: str, threads: int) -> list[dict[str, Any]]:
+def _timed(known: KernelGraph, threads: int) -> list[dict[str, Any]]:
     program = program_of(known)
     with tqdm(total=4, disable=None, leave=False) as bar:
 
@@ -86,18 +96,23 @@ def _timed(known: KernelGraph, target: str, threads: int) -> list[dict[str, Any]
 
 
 def program_of(graph: KernelGraph) -> KernelGraph:
-    """Return the program that a published graph computes, to be run in NumPy; else the graph.
+    """Return the known program that a graph computes, to be run in NumPy; else the graph.
 
-    Raises ``UsageError`` where the inputs are others.
+    A name is where to look first: that they compute the same is for the verifier to say.
     """
-    if graph.name not in PROGRAM_OF:
-        return graph
-    program = workload(PROGRAM_OF[graph.name])
-    if program.input_shapes != graph.input_shapes:
-        program = program.resized({n: s for n, s in graph.sizes if n in program.size_of})
-    if program.input_shapes != graph.input_shapes:
-        raise UsageError(f"{graph.name}: inputs", expected=program.input_shapes)
-    return program
+    first = PROGRAM_OF.get(graph.name, graph.name)
+    names = sorted((*NAMES, *MODELS), key=lambda name: name != first)
+    return next(filter(None, (_known(name, graph) for name in names)), graph)
+
+
+def _known(name: str, graph: KernelGraph) -> KernelGraph | None:
+    """Return a known program on the sizes of a graph that computes the same; else None."""
+    try:
+        program = workload(name).resized(graph.size_of)
+        same = program.input_shapes == graph.input_shapes and verify(graph, program).equal
+    except CourseError:  # it does not fit these sizes, or it cannot be told
+        return None
+    return program if same else None
 
 
 def table(racers: list[Racer], threads: int) -> list[str]:
@@ -105,18 +120,22 @@ def table(racers: list[Racer], threads: int) -> list[str]:
     first = racers[0].comparison
     width = max(5, *(len(each.name) for each in racers))
     lines = [
-        f"    measured on {plural(threads, 'thread')}, in turns with NumPy",
+        f"    measured on {plural(threads, 'thread')}, in turns with {first.baseline.name}",
         f"    {'':<{width}} {'ms':>9} {'of NumPy':>9}  {'interval':>14}  limited by",
-        f"    {'NumPy':<{width}} {1e3 * first.baseline.median_s:>9.3f}",
+        f"    {'NumPy':<{width}} {_ms(first.baseline)}",
     ]
     for each in racers:
         low, high = each.comparison.interval
         lines.append(
-            f"    {each.name:<{width}} {1e3 * each.comparison.timing.median_s:>9.3f} "
+            f"    {each.name:<{width}} {_ms(each.comparison.timing)} "
             f"{each.comparison.ratio:>8.2f}x  [{low:.2f}, {high:.2f}]".ljust(width + 45)
             + f"{each.limited_by}{each.comparison.mark}"
         )
     return lines
+
+
+def _ms(timing: Timing) -> str:
+    return f"{milliseconds(timing.median_s).removesuffix(' ms'):>9}"
 
 
 def plain(racer: Racer) -> dict[str, Any]:
@@ -129,6 +148,7 @@ def plain(racer: Racer) -> dict[str, Any]:
         "limited_by": racer.limited_by,
         "errors": list(racer.passed.errors),
         "median_s": racer.comparison.timing.median_s,
+        "baseline": racer.comparison.baseline.name,
         "numpy_median_s": racer.comparison.baseline.median_s,
         "ratio": racer.comparison.ratio,
         "interval": list(racer.comparison.interval),

@@ -41,7 +41,13 @@ from mlc_course.mugraph.search import (
     superoptimize,
 )
 from mlc_course.mugraph.verify import plain_verdict
-from mlc_course.parallel import INTERRUPTED, end_workers, executor_for, leave
+from mlc_course.parallel import (
+    INTERRUPTED,
+    end_workers,
+    executor_for,
+    leave,
+    noted_interrupts,
+)
 from mlc_course.tensor_program.memory import roofs
 from mlc_course.units import plural, size_text
 
@@ -203,15 +209,19 @@ def run(
     except CourseError:
         end_workers()  # they have only just begun to start
         raise
-    print(_answer(tally))
-    racers: list[Racer] = []
-    if measured and tally.found and not stopped:
-        racers = _measured(tally, threads)
+    print(_answer(tally), flush=True)  # whatever ends the process later
+    record = tally.plain()
     if out:
         write(tally, out)
-    if json_path:
-        timed = {"measured": [plain(each) for each in racers]} if measured else {}
-        write_text(json_path, json.dumps(tally.plain() | timed, indent=2))
+    try:
+        if measured:
+            racers: list[Racer] = []
+            if tally.found and not stopped:
+                stopped = _measured(tally, threads, racers)
+            record["measured"] = [plain(each) for each in racers]
+    finally:  # what was found is kept, also where a kernel is wrong
+        if json_path:
+            write_text(json_path, json.dumps(record, indent=2))
     status = FOUND if tally.found else NOTHING
     if stopped:
         print(stopped if fresh else f"{stopped}; the same command goes on from here")
@@ -254,12 +264,13 @@ def _machine(target: str, threads: int | None) -> Target:
     return cpu_target(describe(), roofs(threads))
 
 
-def _measured(tally: Tally, threads: int | None) -> list[Racer]:
-    """Compile the best graphs and time them beside NumPy.
+def _measured(tally: Tally, threads: int | None, fastest: list[Racer]) -> str:
+    """Compile the best graphs and time them beside NumPy; return ``STOPPED`` after Ctrl-C, else "".
 
-    Ctrl-C before the end of the timing leaves no times; after it, some kernels that were not
-    compared with their graphs as code.
+    ``fastest`` is filled. Ctrl-C before the first round of the timing leaves no times; after it,
+    some kernels that were not compared with their graphs as code.
     """
+    stopped = ""
     graphs = {f"{n}": each.graph for n, each in enumerate(tally.ranked[:ROWS], 1)}
     graphs[UNFUSED] = tally.program
     threads = usable_cores() if threads is None else threads
@@ -269,19 +280,22 @@ def _measured(tally: Tally, threads: int | None) -> list[Racer]:
             bar.set_description(said)
             bar.update(1)
 
-        fastest: list[Racer] = []
         try:
-            racers = race(tally.program, graphs, threads=threads, always=(UNFUSED,), on_step=step)
-            fastest = fastest_of_each(racers)
+            with noted_interrupts() as asked:
+                racers = race(
+                    tally.program, graphs, threads=threads, always=(UNFUSED,), on_step=step
+                )
+            fastest += fastest_of_each(racers)
+            if asked.is_set():
+                raise KeyboardInterrupt  # it has ended the timing early
             for place, each in enumerate(fastest):
                 (fastest[place],) = verified([each], step)
         except KeyboardInterrupt:
-            bar.write("    stopped")
-            if not fastest:
-                bar.write("    not measured")
-                return []
-    print("\n".join(["", *table(fastest, threads), *_verdicts(fastest)]))
-    return fastest
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one loses nothing
+            stopped = STOPPED
+    said = [*table(fastest, threads), *_verdicts(fastest)] if fastest else ["    not measured"]
+    print("\n".join(["", *said]))
+    return stopped
 
 
 def _verdicts(racers: list[Racer]) -> list[str]:

@@ -40,8 +40,14 @@ def test_an_error_of_ours_is_not_hidden() -> None:
         cli.main(["go"], [raising(ZeroDivisionError())])
 
 
-def test_ctrl_c_ends_with_the_status_of_an_interrupt() -> None:
+def test_ctrl_c_ends_with_the_status_of_an_interrupt(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["go"], [raising(KeyboardInterrupt())]) == 130
+    assert capsys.readouterr().err == "stopped\n"
+
+
+def test_too_little_memory_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["go"], [raising(MemoryError("Unable to allocate 3.64 TiB"))]) == 2
+    assert capsys.readouterr().err == "not enough memory: Unable to allocate 3.64 TiB\n"
 
 
 SHORTEST = {

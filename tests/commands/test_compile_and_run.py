@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from mlc_course.commands import run, superoptimize
 from mlc_course.commands.cli import USAGE_STATUS, main
+from mlc_course.errors import WrongResult
+from mlc_course.mugraph.ir import parse
+from mlc_course.mugraph.programs import PROGRAM_OF, in_numpy, published, workload
+from mlc_course.mugraph.runtime import BLOCK_BY_BLOCK, check, random_inputs
+from mlc_course.parallel import INTERRUPTED
 
 GRAPH = """\
 small(X[b=8, d=64], W[d, n=96]):
@@ -95,3 +104,136 @@ def test_a_program_becomes_measured_kernels(
     ratios = [each["ratio"] for each in measured]
     assert ratios == sorted(ratios, reverse=True)
     assert all(error <= 1e-5 for each in measured for error in each["errors"])
+
+
+# ---- what is timed beside a graph computes the same
+
+
+IMPOSTORS = (
+    "lora_fused(X[b=16, d=64], W[d, n=64], A[d, r=16], B[r, n]):\n  Y = matmul(X, W)\n  return Y\n",
+    "lora_fused(X[b=16, d=64], W[d, n=64]):\n  Y = matmul(X, W)\n  return Y\n",
+    "lora(X[b=8, d=64], W[d, n=32], A[n, r=16], B[r, m=64]):\n  H = matmul(X, W)\n"
+    "  U = matmul(H, A)\n  Y = matmul(U, B)\n  return Y\n",
+    "gqa(Q[h=2, m=8, d=16], K[h, d, n=16], V[h, n, v=16]):\n  S = matmul(Q, K)\n"
+    "  O = matmul(S, V)\n  return O\n",
+    "router(X[b=16, d=64]):\n  Y = exp(X)\n  return Y\n",
+)
+
+
+@pytest.mark.parametrize("text", IMPOSTORS)
+def test_a_graph_that_only_has_a_known_name_is_timed_beside_itself(text: str) -> None:
+    graph = parse(text)
+    inputs = random_inputs(graph)
+    for program in (graph, run.program_of(graph)):
+        assert check(graph, inputs, in_numpy(program, inputs)()).passed
+
+
+@pytest.mark.parametrize("name", ["lora_looped", "n_trans_fused", "gqa_split_kv"])
+def test_a_graph_of_any_name_is_timed_beside_the_program_that_it_computes(name: str) -> None:
+    graph = parse(str(published(name)).replace(f"{name}(", "mine(", 1))
+    assert run.program_of(graph) == workload(PROGRAM_OF[name])
+    assert run.program_of(graph.resized({"n": 128})).name == PROGRAM_OF[name]
+
+
+BLOCKS = """\
+mine(X[b=8, d=64]):
+  block grid(x=2):
+    x = load(X, imap={x: 1})
+    y = exp(x)
+    Y = store(y, omap={x: 1})
+  return Y
+"""
+
+
+def test_a_graph_without_a_known_program_is_run_block_by_block(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.txt").write_text(BLOCKS)
+    file = tmp_path / "found.json"
+    assert (
+        main(["run", str(tmp_path / "mine.txt"), "--time", "--threads", "1", "--json", str(file)])
+        == 0
+    )
+    printed = capsys.readouterr().out
+    assert f"in turns with {BLOCK_BY_BLOCK}" in printed
+    assert " 0.000 " not in printed
+    (found,) = json.loads(file.read_text())["times"]
+    assert found["baseline"] == BLOCK_BY_BLOCK
+    warning = found["warning"] or ""
+    assert "mine" in warning or not warning
+
+
+def test_a_graph_without_kernels_has_no_times(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "same.txt").write_text("same(X[b=3]):\n  return X\n")
+    file = tmp_path / "found.json"
+    arguments = ["run", str(tmp_path / "same.txt"), "--check", "--time", "--json", str(file)]
+    assert main(arguments) == 0
+    assert "..." not in capsys.readouterr().out  # all elements are there
+    assert json.loads(file.read_text())["times"] == []
+
+
+# ---- what was found is kept
+
+
+def ends(error: BaseException) -> Callable[..., object]:
+    def end(*_: object, **__: object) -> object:
+        raise error
+
+    return end
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(KeyboardInterrupt(), INTERRUPTED), (WrongResult("a kernel"), USAGE_STATUS)],
+)
+def test_a_timing_that_ends_early_leaves_what_was_checked(
+    error: BaseException, status: int, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "found.json"
+    monkeypatch.setattr(run, "race", ends(error))
+    assert main(["run", source, "--check", "--time", "--json", str(file)]) == status
+    record = json.loads(file.read_text())
+    assert record["errors"] and "times" not in record
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(KeyboardInterrupt(), INTERRUPTED), (WrongResult("a kernel"), USAGE_STATUS)],
+)
+def test_a_race_that_ends_early_leaves_the_graphs(
+    error: BaseException,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file, out = tmp_path / "found.json", tmp_path / "out"
+    (tmp_path / "scaled.txt").write_text(
+        "scaled(X[b=16, d=64]):\n  E = exp(X)\n  Y = mul(E, X)\n  return Y\n"
+    )
+    monkeypatch.setattr(superoptimize, "race", ends(error))
+    monkeypatch.setattr(superoptimize.signal, "signal", lambda number, handler: None)
+    arguments = ["superoptimize", str(tmp_path / "scaled.txt"), "--target", "cpu", "--run"]
+    assert main([*arguments, "--jobs", "1", "--out", str(out), "--json", str(file)]) == status
+    assert json.loads(file.read_text())["found"]
+    assert (out / "scaled_01.txt").exists()
+    if status == INTERRUPTED:
+        assert (
+            "not measured\nstopped; the same command goes on from here" in capsys.readouterr().out
+        )
+
+
+def test_ctrl_c_that_a_timing_outlives_is_told(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def timed(*_: object) -> list[object]:
+        with contextlib.suppress(KeyboardInterrupt):  # as a comparison does, for its rounds
+            signal.raise_signal(signal.SIGINT)
+        return ["a time"]
+
+    file = tmp_path / "found.json"
+    monkeypatch.setattr(run, "_timed", timed)
+    assert main(["run", source, "--time", "--json", str(file)]) == INTERRUPTED
+    assert json.loads(file.read_text())["times"] == ["a time"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mlc_course.commands.output import check_file, check_folder
+from mlc_course.commands.output import check_file, check_folder, write_text
 from mlc_course.errors import UsageError
 
 
@@ -32,3 +32,33 @@ def test_a_place_below_a_file_is_refused(tmp_path: Path) -> None:
     for check in (check_file, check_folder):
         with pytest.raises(UsageError, match="cannot write"):
             check(tmp_path / "file" / "below")
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_stays_a_link(tmp_path: Path) -> None:
+    link, file = tmp_path / "latest.json", tmp_path / "today.json"
+    link.symlink_to(file)
+    check_file(link)
+    assert link.is_symlink() and not file.exists()
+    write_text(link, "{}")
+    assert link.is_symlink() and file.read_text() == "{}"
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "found.json"
+    file.write_text("before")
+    file.chmod(0o640)
+
+    def full(path: Path, text: str, **_: object) -> None:
+        path.write_bytes(text[:2].encode())
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(UsageError, match="No space left"):
+        patched.setattr(Path, "write_text", full)
+        write_text(file, "after")
+    assert file.read_text() == "before"
+    write_text(file, "after")
+    assert file.read_text() == "after"
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in tmp_path.iterdir()] == ["found.json"]

@@ -66,7 +66,7 @@ class KernelRace(Widget):
             )
         self.racers = fastest_of_each(racers)
         self.selected = 0
-        self.status = _summary(self.program, self.racers)
+        self.status = _summary(self.program, racers)
         self._draw()
         return self.racers
 

@@ -6,11 +6,19 @@ says what may be given to it, ``checking`` compares what it returns with the int
 """
 
 from mlc_course.mugraph.runtime.arrays import CopiedInput, random_inputs
-from mlc_course.mugraph.runtime.beside_numpy import NUMPY, Racer, fastest_of_each, race, verified
+from mlc_course.mugraph.runtime.beside_numpy import (
+    BLOCK_BY_BLOCK,
+    NUMPY,
+    Racer,
+    fastest_of_each,
+    race,
+    verified,
+)
 from mlc_course.mugraph.runtime.checking import Check, check
 from mlc_course.mugraph.runtime.compiled import TARGETS, Bound, Compiled, compile_graph
 
 __all__ = [
+    "BLOCK_BY_BLOCK",
     "Bound",
     "Check",
     "Compiled",

@@ -49,8 +49,14 @@ def compile_kernel(function: PrimFunc, *, threads: int = 1) -> Callable[..., Non
 
 
 def kernel_text(function: PrimFunc, kind: str, threads: int = 1) -> str:
-    """The code of such a function as text: ``ll`` in LLVM's language, ``asm`` as assembly."""
-    made = compile_module(IRModule({"main": function}), cpu_target(threads), compact=False)
+    """The code of such a function as text: ``ll`` in LLVM's language, ``asm`` as assembly.
+
+    Raises ``UsageError`` where TVM fails on it.
+    """
+    try:
+        made = compile_module(IRModule({"main": function}), cpu_target(threads), compact=False)
+    except Exception as error:  # only TVM runs here
+        raise not_compiled(error) from None
     return str(made.mod.inspect_source(kind))
 
 

@@ -106,8 +106,14 @@ def checked_lowering(function: PrimFunc) -> PrimFunc:
     return split[name]
 
 
-def not_compiled(error: Exception) -> UsageError:
-    """The error that tells of one that TVM has raised in one of its passes, in its last words."""
+def not_compiled(error: Exception) -> BaseException:
+    """The error that tells of one that TVM has raised in one of its passes, in its last words.
+
+    TVM's own errors have words. One without is Ctrl-C, which came while a pass of TVM's in Python
+    ran.
+    """
+    if type(error) is RuntimeError and not str(error):
+        return KeyboardInterrupt()
     *_, last = (str(error).strip() or type(error).__name__).splitlines()
     return UsageError(
         "TVM 0.27 does not compile this program",

@@ -283,3 +283,23 @@ def test_an_index_is_found_exactly_if_some_iteration_differs(
     assert verdicts[False]
     assert verdicts[True] or not full
     tried("indices before and after flattening", sum(verdicts.values()))
+
+
+@pass_instrument
+class _Stopped:
+    """Ctrl-C, while TVM calls Python back."""
+
+    def run_before_pass(self, module: IRModule, info: object) -> None:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_is_not_taken_for_a_program_that_tvm_does_not_compile() -> None:
+    @T.prim_func(s_tir=True)  # type: ignore[untyped-decorator]
+    def double(x: T.Buffer((8,), "float32"), y: T.Buffer((8,), "float32")):  # type: ignore[no-untyped-def,valid-type]
+        for i in range(8):
+            with T.sblock("y"):
+                v = T.axis.spatial(8, i)
+                y[v] = x[v] * T.float32(2)
+
+    with PassContext(instruments=[_Stopped()]), pytest.raises(KeyboardInterrupt):
+        compile_program(double)
