@@ -36,7 +36,7 @@ from mlc_course.mugraph.thread_kernels.memory_plan import (
 )
 from mlc_course.mugraph.thread_kernels.thread_lowering import variants
 
-STAGES = (2, 3, 4)
+STAGES = (2, 4)
 HEURISTICS = {"first fit": first_fit, "best fit": best_fit, "worst fit": worst_fit}
 
 
@@ -53,12 +53,12 @@ def measured(name: str, graph: KernelGraph, place: int, stages: int) -> dict[str
     """Return the figures of one kernel; None where its tiles need more than the memory."""
     gpu = Gpu(stages=stages)
     tilings = {place: published_tiling(block) for place, block in graph.blocks}
-    few = smaller(graph, tilings, iterations=stages + 1)
     try:
         kernel = lower_for_threads(graph, place, tilings[place], gpu)
-        short = lower_for_threads(few.graph, place, few.tilings[place], gpu)
     except SizeError:
         return None
+    few = smaller(graph, tilings, iterations=stages + 1)
+    short = lower_for_threads(few.graph, place, few.tilings[place], gpu)
     plans = {
         heuristic: max(plan(needs(each, kernel.shared, gpu.size_of)).total for each in of(kernel))
         for heuristic, plan in HEURISTICS.items()

@@ -121,7 +121,7 @@ def table(racers: list[Racer], threads: int) -> list[str]:
     width = max(5, *(len(each.name) for each in racers))
     lines = [
         f"    measured on {plural(threads, 'thread')}, in turns with {first.baseline.name}",
-        f"    {'':<{width}} {'ms':>9} {'of NumPy':>9}  {'interval':>14}  limited by",
+        f"    {'':<{width}} {'ms':>9} {'of NumPy':>9}  {'interval':>14}  limited by (estimate)",
         f"    {'NumPy':<{width}} {_ms(first.baseline)}",
     ]
     for each in racers:

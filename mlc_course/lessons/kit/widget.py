@@ -67,6 +67,9 @@ class Widget(anywidget.AnyWidget):
         except KeyboardInterrupt:
             self.status = "Stopped before the first round was measured."
             raise
+        except CourseError as error:
+            self.status = f"Nothing was measured: {error.what}."
+            raise
         finally:
             self.busy = False
 

@@ -120,6 +120,7 @@ def _summary(program: str, racers: Sequence[Racer]) -> str:
     return (
         f"{program} on one thread of {describe()}: {best.name} has "
         f"{times(best.comparison.ratio)} NumPy's speed{best.comparison.mark}, which takes "
-        f"{milliseconds(numpy)}; limited by {best.limited_by}. All kernels agree with the "
-        f"interpreter in float64: the largest error is {error:.0e} of the size of the terms."
+        f"{milliseconds(numpy)}; by the estimate it is limited by {best.limited_by}. All kernels "
+        f"agree with the interpreter in float64: the largest error is {error:.0e} of the size of "
+        f"the terms."
     )

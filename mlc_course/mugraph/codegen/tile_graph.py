@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from mlc_course.errors import UsageError
 from mlc_course.mugraph.ir import (
     AFTER,
     ALWAYS,
@@ -167,7 +168,14 @@ class TileGraph:
         assert isinstance(op, Op)
         if op.carried:
             return self._carried(equation, op, operands)
-        made: Node = op.meaning(self, *operands, **resolved(equation, sizes))
+        try:
+            made: Node = op.meaning(self, *operands, **resolved(equation, sizes))
+        except (AttributeError, TypeError) as error:
+            raise UsageError(
+                f"operator {op.name}: its meaning is not lowered",
+                expected="operations of ``Arithmetic`` alone",
+                got=f"{type(error).__name__}: {error}",
+            ) from error
         return made
 
     def _carried(self, equation: Equation, op: Op, operands: Sequence[Node]) -> Node:

@@ -92,7 +92,7 @@ def checked_output(given: Any, buffer: Buffer, dtype: str) -> Array:
     Raises ``UsageError`` for one that it cannot: an output is never copied.
     """
     wanted = f"a row-major, writeable {dtype} array of shape {buffer.shape} from a cache line on"
-    if not isinstance(given, np.ndarray):
+    if not isinstance(given, np.ndarray) or isinstance(given, np.ma.MaskedArray):
         raise UsageError(f"output {buffer.name}", expected=wanted, got=type(given).__name__)
     right = given.shape == buffer.shape and given.dtype == np.dtype(dtype)
     if not right or not given.flags.c_contiguous or not given.flags.writeable:

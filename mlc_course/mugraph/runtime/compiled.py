@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlc_course.errors import GraphError, UsageError, WrongResult, check_known
+from mlc_course.errors import GraphError, SizeError, UsageError, WrongResult, check_known
 from mlc_course.machine import describe, usable_cores
 from mlc_course.mugraph.cpu_kernels import CpuProgram, Rates, choices, cpu_of, prim_func, rates_of
 from mlc_course.mugraph.ir import Array, KernelGraph
@@ -28,6 +29,7 @@ from mlc_course.tensor_program.tir import (
 
 TARGETS = ("cpu",)
 STORAGE = ("float32", "float16")
+MOST_ELEMENTS = 1 << 40  # of a tensor: so its bytes and places fit an index
 
 
 @dataclass
@@ -186,14 +188,22 @@ def compile_graph(
     float32. With ``checked`` the first call is compared with the interpreter. With ``verified`` the
     kernels are compared with the graph as code, over finite fields, before they are compiled.
 
-    Raises ``UsageError`` for an unknown target, storage or number of threads, ``WrongResult`` for
-    kernels that are refused, and ``Undecided`` where the graph cannot be made small enough.
+    Raises ``UsageError`` for an unknown target, storage or number of threads, ``SizeError`` for
+    tensors that no memory holds, ``WrongResult`` for kernels that are refused, and ``Undecided``
+    where the graph cannot be made small enough.
     """
     check_known("no target", target, TARGETS)
     check_known("no storage", storage, STORAGE)
     threads = usable_cores() if threads is None else threads
     if not 1 <= threads <= usable_cores():
         raise UsageError("threads", expected=f"1 to {usable_cores()}", got=threads)
+    for name, shape in zip(graph.names, graph.shapes, strict=True):
+        if math.prod(shape) > MOST_ELEMENTS:
+            raise SizeError(
+                f"{graph.name}: {name or 'a value'} has too many elements",
+                expected=f"at most {MOST_ELEMENTS:,}",
+                got=f"{math.prod(shape):,}",
+            )
     if lowered is None:
         (lowered,) = programs(graph, threads)
     verdict = verified_code(graph.name, lowered) if verified else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mlc_course.errors import UsageError
-from mlc_course.lessons.lesson_18_superoptimization import KernelRace
+from mlc_course.errors import UsageError, WrongResult
+from mlc_course.lessons.lesson_18_superoptimization import KernelRace, kernel_race
 from mlc_course.lessons.lesson_18_superoptimization.kernel_race import UNFUSED, race_svg
 
 
@@ -15,6 +15,21 @@ def test_nothing_is_measured_at_first() -> None:
     assert "nothing is measured yet" in race.status
     with pytest.raises(UsageError, match="no program"):
         KernelRace("no such program")
+
+
+def test_a_kernel_that_is_refused_is_what_the_status_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise WrongResult("lora: its kernels differ")
+
+    race = KernelRace("lora")
+    monkeypatch.setattr(kernel_race, "_searched", lambda program: iter([{UNFUSED: program}]))
+    monkeypatch.setattr(kernel_race, "race", refused)
+    with pytest.raises(WrongResult):
+        race.measure()
+    assert race.status == "Nothing was measured: lora: its kernels differ."
+    assert not race.busy
 
 
 @pytest.mark.slow

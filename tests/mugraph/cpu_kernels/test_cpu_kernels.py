@@ -7,13 +7,16 @@ import random
 import textwrap
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from golden import Golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_graphs import FILES, MEDIUM, saved_graphs, small
 
+from mlc_course.errors import UsageError
 from mlc_course.machine import describe
 from mlc_course.mugraph.codegen import cut_extent, free_axes, in_blocks, published_tiling, retiled
 from mlc_course.mugraph.cpu_kernels import Cpu, CpuProgram, cpu_of, lower, program_of
@@ -148,6 +151,16 @@ def test_a_new_operator_compiles_without_another_line() -> None:
     own = Op("softplus", elementwise, softplus)
     text = "own(X[a=9, b=21], W[b, c=13]):\n  p = matmul(X, W)\n  Y = softplus(p)\n  return Y\n"
     agrees(parse(text, (*ops.OPERATORS, own)))
+
+
+@pytest.mark.parametrize(
+    "meaning", [lambda m, x: np.sin(x), lambda m, x: x.real, lambda m, x: m.no_such_function(x)]
+)
+def test_a_meaning_outside_of_the_arithmetic_is_refused(meaning: Any) -> None:
+    own = Op("own", elementwise, meaning)
+    graph = parse("one(X[a=9, b=21]):\n  Y = own(X)\n  return Y\n", (*ops.OPERATORS, own))
+    with pytest.raises(UsageError, match="operator own: its meaning is not lowered"):
+        compile_graph(graph, threads=1)
 
 
 def test_axes_that_may_have_any_number_of_steps() -> None:

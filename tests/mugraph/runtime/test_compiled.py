@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from small_graphs import MEDIUM, small
 
-from mlc_course.errors import CourseError, GraphError, UsageError, WrongResult
+from mlc_course.errors import CourseError, GraphError, SizeError, UsageError, WrongResult
 from mlc_course.machine import usable_cores
 from mlc_course.mugraph.ir import FLOAT32, KernelGraph, parse, run
 from mlc_course.mugraph.kernel_checks import kernel_mutants
@@ -190,6 +190,7 @@ def test_outputs_are_written_in_place(linear: Compiled, inputs: dict[str, Any]) 
         lambda: _read_only(empty((5, 19), "float32")),
         lambda: _unaligned(np.zeros((5, 19), np.float32)),
         lambda: [[0.0] * 19] * 5,
+        lambda: np.ma.masked_array(empty((5, 19), "float32")),
     ],
 )
 def test_an_output_that_cannot_be_written_is_refused(
@@ -482,3 +483,9 @@ def test_checks_refuse() -> None:
 def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(CourseError):
         compile_graph(parse(TEXT), **options)
+
+
+@pytest.mark.parametrize("extent", [10**12, 10**20])
+def test_tensors_that_no_memory_holds_are_refused(extent: int) -> None:
+    with pytest.raises(SizeError, match="too many elements"):
+        compile_graph(parse(f"huge(X[a={extent}, b=4]):\n  Y = exp(X)\n  return Y\n"))
