@@ -43,6 +43,7 @@ from mlc_course.mugraph.kernels import (
     Threads,
     Value,
     evaluate,
+    reads,
     var,
     variables,
 )
@@ -171,6 +172,11 @@ class Walk(ABC):
                 axis = Lead(name, extent, "any", next(self._instances))
                 self._body(body, points.along(axis))
             case Loop(name, extent, body):
+                # buffers that share memory may depend on each other, whatever their statements say
+                apart = () if self.kernel.offsets else distributed(statement)
+                if apart:
+                    self._body(apart, points)
+                    return
                 for number in range(extent):
                     self._body(body, points.numbered(name, number))
             case Threads(name, count, body):
@@ -192,6 +198,49 @@ class Walk(ABC):
     @abstractmethod
     def step(self, statement: Step, points: Points) -> None:
         """Run a statement that has no others inside."""
+
+
+def distributed(loop: Loop) -> tuple[Compute, ...]:
+    """Return the statements of a loop, each over all iterations at once; none where they depend.
+
+    before  for l: panel[l, c] = W[l, c]; sum[c] += x[l] * panel[l, c]
+    after   panel[l, c] = W[l, c] over l, c; sum[c] += x[l] * panel[l, c] over l, c
+    needs   a statement writes what no earlier one reads or writes, and reads of what an earlier one
+            writes the same iteration's part alone; one that writes no part of its own adds products
+    why     a walk takes time for every statement that it runs
+    """
+    found: list[Compute] = []
+    for each in loop.body:
+        match each:
+            case Remark() | Fetch():
+                continue
+            case Compute() if _is_apart(each, found, loop.name):
+                axes = (Axis(loop.name, loop.extent), *each.axes)
+                found.append(replace(each, axes=axes))
+            case _:
+                return ()
+    return tuple(found)
+
+
+def _is_apart(s: Compute, earlier: Sequence[Compute], loop: str) -> bool:
+    number, read = var(loop), list(reads(s.value))
+    own = s.target.name
+    if loop in {axis.name for axis in s.axes} or own in {r.buffer.name for r in read}:
+        return False
+    match s.value:
+        case Apply("mul", (Read(), Read())) if s.combine == "add":
+            pass
+        case _ if number not in s.index:
+            return False
+    for before in earlier:
+        touched = {before.target.name, *(r.buffer.name for r in reads(before.value))}
+        parts = [place for place, each in enumerate(before.index) if each == number]
+        of_it = [r for r in read if r.buffer.name == before.target.name]
+        if own in touched:
+            return False
+        if of_it and not any(all(r.index[p] == number for r in of_it) for p in parts):
+            return False
+    return True
 
 
 @dataclass(frozen=True)

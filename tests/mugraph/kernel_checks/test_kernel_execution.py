@@ -16,8 +16,10 @@ from mlc_course.errors import UsageError
 from mlc_course.mugraph.codegen.tilings import published_tiling, retiled
 from mlc_course.mugraph.cpu_kernels.cpu_lowering import Cpu, lower
 from mlc_course.mugraph.ir import FLOAT64, Floats, KernelGraph, Number, evaluate, parse, run
+from mlc_course.mugraph.kernel_checks import first_fault, kernel_walk
 from mlc_course.mugraph.kernel_checks.code_verification import CodeField, run_kernels
 from mlc_course.mugraph.kernel_checks.execution import execute, values
+from mlc_course.mugraph.kernel_checks.kernel_walk import distributed
 from mlc_course.mugraph.kernel_checks.small_tilings import Smaller, smaller
 from mlc_course.mugraph.kernels.index_expressions import const, var
 from mlc_course.mugraph.kernels.kernel_program import (
@@ -34,6 +36,7 @@ from mlc_course.mugraph.kernels.kernel_program import (
     Statement,
 )
 from mlc_course.mugraph.programs import PROGRAM_OF, published
+from mlc_course.mugraph.thread_kernels import Gpu, lower_for_threads
 from mlc_course.mugraph.verify import Field, draw
 
 CPU = Cpu(4, 16)
@@ -241,3 +244,82 @@ def test_an_element_that_is_divided_by_zero_is_void_and_no_other() -> None:
     divided = Compute(OUT, (N, J), Apply("div", (one, Read(OUT, (N, J)))), (ROWS, COLUMNS))
     (got,) = values(kernel(nothing, some, divided), inputs, m)
     assert got.void is not None and not got.void[:, 0].any() and got.void[:, 1:].all()
+
+
+# ---- loops whose statements may run apart
+
+
+@pytest.mark.parametrize("name", PROGRAM_OF)
+def test_statements_that_run_apart_give_what_a_loop_gives(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = small(published(name))
+    packed = {place: replace(t, panels=made.graph.names) for place, t in made.tilings.items()}
+    kernels = lowered(Smaller(made.graph, packed))
+    inputs = list(normal(made.graph).values())
+    apart = run_kernels(made.graph, kernels, inputs, FLOAT64)
+    monkeypatch.setattr(kernel_walk, "distributed", lambda loop: ())
+    for a, b in zip(apart, run_kernels(made.graph, kernels, inputs, FLOAT64), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+W, PANEL, SUMS, LEFT = (
+    Buffer("W", (8, 4), "global", "storage"),
+    Buffer("panel", (8, 4)),
+    Buffer("sums", (4,)),
+    Buffer("left", (8,)),
+)
+L, C = var("l"), var("c")
+OVER_C = (Axis("c", 4),)
+PACKS = Compute(PANEL, (L, C), Read(W, (L, C)), OVER_C)
+ADDS = Compute(
+    SUMS, (C,), Apply("mul", (Read(LEFT, (L,)), Read(PANEL, (L, C)))), OVER_C, "add"
+)  # fmt: skip
+
+
+def test_a_strip_is_packed_before_it_is_multiplied() -> None:
+    apart = distributed(Loop("l", 8, (PACKS, ADDS)))
+    assert [each.axes for each in apart] == [(Axis("l", 8), *OVER_C)] * 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # the next row, and one that another iteration has packed
+        (PACKS, replace(ADDS, value=Apply("mul", (Read(LEFT, (L,)), Read(PANEL, (L + 1, C)))))),
+        (PACKS, replace(ADDS, value=Apply("mul", (Read(LEFT, (L,)), Read(PANEL, (C, C)))))),
+        # what is packed is no longer what is read
+        (ADDS, PACKS),
+        (PACKS, ADDS, PACKS),
+        (PACKS, replace(PACKS, target=replace(W, scope="shared"))),
+        # a row over the last one
+        (replace(PACKS, index=(const(0), C)), ADDS),
+        (replace(PACKS, index=(L // 2, C)), ADDS),
+        # sums of sums, and the last of all values
+        (replace(ADDS, value=Apply("mul", (Read(SUMS, (C,)), Read(PANEL, (L, C))))),),
+        (replace(ADDS, combine=""),),
+        (replace(ADDS, combine="max"),),
+        (replace(ADDS, value=Read(PANEL, (L, C))),),
+        # other statements
+        (PACKS, Guard(L < 4, (ADDS,))),
+        (replace(PACKS, axes=(Axis("l", 4),)),),
+    ],
+)
+def test_statements_that_depend_on_other_iterations_stay_together(
+    body: tuple[Statement, ...],
+) -> None:
+    assert distributed(Loop("l", 8, body)) == ()
+
+
+def test_buffers_that_share_memory_stay_in_one_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def noted(loop: Loop) -> tuple[Compute, ...]:
+        seen.append(loop)
+        return distributed(loop)
+
+    monkeypatch.setattr(kernel_walk, "distributed", noted)
+    made = small(published("rms_norm_matmul_fused"))
+    gpu_kernel = lower_for_threads(made.graph, 0, made.tilings[0], Gpu(threads=32))
+    assert gpu_kernel.offsets and first_fault(gpu_kernel) is None
+    assert not seen
