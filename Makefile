@@ -12,6 +12,8 @@ MINUTES := 20
 # nbgrader calls other programs of .venv by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# An environment that is active in the shell is not the one of this checkout.
+unexport VIRTUAL_ENV PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test quick test-long test-all lint docs exercises grade-demo ladder tune doctor bench gpu clean

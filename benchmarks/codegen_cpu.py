@@ -124,19 +124,6 @@ def measured(name: str, machine_roofs: Mapping[int, Roofs]) -> dict[str, Any]:
     return row
 
 
-def with_and_without_clashes() -> dict[str, float]:
-    """Return GFLOP/s of RMSNorm and a product by the columns of W, on one thread.
-
-    Rows of 6,144 columns share sets of the caches, those of 6,160 do not.
-    """
-    found = {}
-    for columns in (6144, 6160):
-        program = workload("rms_norm_matmul").resized({"n": columns})
-        best = race(program, {UNFUSED: program}, threads=1)[0]
-        found[str(columns)] = 2e-9 * 16 * 4096 * columns / best.comparison.timing.best_s
-    return found
-
-
 def of_the_roof(name: str, best: Racer, limits: Roofs) -> float:
     """Return the least time that the program can take on this machine, by the time it takes."""
     flops, exps, bytes_moved = WORK[name]
@@ -187,9 +174,6 @@ def main() -> int:
         rows.append(measured(name, machine_roofs))
         for threads in sorted({1, cores}):
             print(f"{threads} thread{'s' * (threads > 1)}: {line(rows[-1], threads)}", flush=True)
-    clashes = with_and_without_clashes()
-    said = ", ".join(f"{rate:.0f} with {n} columns" for n, rate in clashes.items())
-    print(f"GFLOP/s of RMSNorm and a product, 1 thread: {said}, of {machine_roofs[1].gflops:.0f}")
     avx2 = describe().vector_registers < 32
     targets, figures = [], {}
     for threads in sorted({1, cores}):
@@ -209,8 +193,6 @@ def main() -> int:
         {
             "rows": rows,
             "numpy": numpy_kernels(),
-            "gflops_by_columns": clashes,
-            "peak_gflops": machine_roofs[1].gflops,
             **figures,
         },
         targets,

@@ -327,20 +327,6 @@ def kernels_beside_numpy() -> str:
     return "\n\n".join(parts)
 
 
-def clashing_rows() -> str:
-    """A sentence on what rows cost that share sets of the caches."""
-    said = []
-    for name in ("codegen_cpu", "codegen_cpu_avx2"):
-        record = recorded(name)
-        of = record["peak_gflops"]
-        here = " and ".join(
-            f"{rate:.0f} at {int(columns):,}"
-            for columns, rate in record["gflops_by_columns"].items()
-        )
-        said.append(f"{here} columns of W, of {of:.0f}, with {record['machine']['isa']}")
-    return f"GFLOP/s of RMSNorm and the product on one thread: {'; '.join(said)}."
-
-
 def other_compilers() -> str:
     """The figures of ``benchmarks/other_compilers.py``, a line for each program."""
     record = recorded("other_compilers")
@@ -397,7 +383,6 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "grading": grading,
     "a-kernel": a_kernel,
     "kernels-beside-numpy": kernels_beside_numpy,
-    "clashing-rows": clashing_rows,
     "other-compilers": other_compilers,
 }
 DRAWN_AT_RANDOM = {
