@@ -156,7 +156,7 @@ class _Nest:
 
 @dataclass(frozen=True)
 class _Strip:
-    """Some columns of rows that are read side by side; a loop ``along`` goes from one to the next.
+    """Some columns of rows that are read side by side.
 
     It has ``width`` elements of ``height`` rows, each of ``row`` bytes, and needs ``room`` in each
     cache.
@@ -165,7 +165,6 @@ class _Strip:
     height: float
     width: float
     row: int
-    along: str
     room: Room
 
     @property
@@ -183,7 +182,7 @@ class _Count:
         self.near = [0.0] * len(rates.caches)
         self.seen: dict[Buffer, float] = {}  # bytes that have come from home
         self.fetched = _fetched(kernel.body)
-        self.extents = dict(kernel.grid)
+        self.extents, self.grid = dict(kernel.grid), dict(kernel.grid)
         everything = float(sum(FLOAT * b.size for b in (*kernel.inputs, *kernel.outputs)))
         self.home = self._level([everything] * len(rates.caches))
         footprint = self._footprint(kernel.body)
@@ -278,10 +277,10 @@ class _Count:
         lines = share * math.prod(nest.extent for nest in around)
         if (level := self._level([math.inf, *strip.room[1:]])) > 1:
             self._moved(level, UNFETCHED * LINE * lines)
-        start, end = (
-            evaluate(access.index[-1], {**dict.fromkeys(self.extents, 0), **at})
-            for at in ({}, {strip.along: self.extents.get(strip.along, 1)})
-        )
+        column = access.index[-1]
+        moving = {n: self.extents[n] for n in variables(column) if n not in self.grid}
+        nowhere = dict.fromkeys(self.extents, 0)
+        start, end = (evaluate(column, {**nowhere, **at}) for at in ({}, moving))
         if strip.is_scattered:
             late = min(1.0, start / max(1, end - start))
             self._moved(self.home, (UNFETCHED - 1) * LINE * lines * late)
@@ -290,16 +289,14 @@ class _Count:
         *rows, last = [variables(each) for each in access.index or (ZERO,)]
         inside: dict[str, float] = {}
         height = width = 1.0
-        along = ""
         for nest in reversed(around):
             if height > 1 and nest.name in last:
-                along = nest.name
-                break
+                break  # it goes from strip to strip
             height *= nest.extent if any(nest.name in each for each in rows) else 1
             width *= nest.extent if nest.name in last else 1
             inside[nest.name] = nest.extent
         row = FLOAT * access.buffer.shape[-1] if access.buffer.shape else 0
-        return _Strip(height, width, row, along, _room(access, inside, self.rates.caches))
+        return _Strip(height, width, row, _room(access, inside, self.rates.caches))
 
     def _copies(self, buffer: Buffer, around: Sequence[_Nest]) -> float:
         return 1.0 if buffer.scope == "global" else math.prod(nest.extent for nest in around)

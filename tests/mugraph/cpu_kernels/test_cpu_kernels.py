@@ -20,7 +20,8 @@ from mlc_course.errors import UsageError
 from mlc_course.machine import describe
 from mlc_course.mugraph.codegen import cut_extent, free_axes, in_blocks, published_tiling, retiled
 from mlc_course.mugraph.cpu_kernels import Cpu, CpuProgram, cpu_of, lower, program_of
-from mlc_course.mugraph.cpu_kernels.cpu_tilings import candidates
+from mlc_course.mugraph.cpu_kernels.cpu_cost import Cache, Rates, estimate
+from mlc_course.mugraph.cpu_kernels.cpu_tilings import candidates, ranked_tilings
 from mlc_course.mugraph.ir import KernelGraph, Op, ops, parse
 from mlc_course.mugraph.ir.ops import elementwise
 from mlc_course.mugraph.kernel_checks import first_fault
@@ -421,3 +422,36 @@ def test_strips_whose_rows_clash_in_the_cache_are_packed(extent: int, packed: bo
     assert ("_panel[" in str(kernel)) == packed
     assert first_fault(kernel) is None  # two heads in one block have one panel after the other
     agrees(graph, {0: {"k": 208}}, panels=packed)
+
+
+# A machine of any kind, in round numbers: multiply-adds of vectors, bytes a second.
+CACHES = (
+    Cache(1 << 15, float("inf"), 1 << 12),
+    Cache(1 << 20, 3e11, 1 << 16),
+    Cache(1 << 25, 2e11, 64),
+)
+RATES = Rates(threads=1, lanes=16, instructions=8e9, caches=CACHES, memory=6e10)
+
+
+@pytest.mark.parametrize("columns", [6144, 6160])
+def test_the_first_tiling_reads_weights_once_and_loses_no_line(columns: int) -> None:
+    graph = in_blocks(workload("rms_norm_matmul").resized({"n": columns}))
+    place = max(place for place, _ in graph.blocks)  # the product
+    first = ranked_tilings(graph, place, Cpu(16, 32), RATES)[0].tiling
+    assert first["x"].steps == 1  # all rows in one block
+    assert bool(first.panels) == (columns == 6144)
+    assert not first.panels or first["k"].tile <= 128  # rows that fit the second cache's sets
+
+
+def test_lines_that_are_lost_or_not_fetched_take_time() -> None:
+    graph = published("gated_mlp_fused")
+    cpu = Cpu(8, 16)
+
+    def memory(x: int, k: int, ahead: int = 256) -> float:
+        tiling = replace(retiled(graph, 0, {"x": x, "k": k}), panels=("W1", "W2"))
+        found = estimate(lower(graph, 0, tiling, replace(cpu, ahead=ahead)), RATES)
+        return found.memory + found.near
+
+    assert memory(4096, 64) < memory(4096, 512)  # 512 rows of 16 KiB share 4 of 1,024 sets
+    assert memory(4096, 64) < memory(256, 64) < memory(16, 64)  # the first strips are late
+    assert memory(4096, 64) < memory(4096, 64, ahead=0)
