@@ -23,6 +23,7 @@ from typing import Any
 
 from common import Target, command_line, finish
 from matplotlib.figure import Figure
+from other_compilers import PAUSE_S, TURNS, one_turn
 from threadpoolctl import threadpool_info
 
 from mlc_course.machine import describe, usable_cores
@@ -36,7 +37,6 @@ from mlc_course.tensor_program.memory import Roofs, roofs
 
 SEVEN = tuple(name for name in NAMES if name != "attention")
 UNFUSED = "unfused"
-TURNS, CALLS, LEAST_S, PAUSE_S = 7, 25, 0.1, 0.3  # threads that have slept take a while to wake
 # Multiplications and additions of products, exps, and bytes that have to be read or written.
 WORK: Mapping[str, tuple[float, float, float]] = {
     "rms_norm_matmul": (2 * 16 * 4096 * 6144, 0, 4 * (4096 * 6144 + 16 * (4096 + 6144))),
@@ -78,15 +78,7 @@ def in_turns(ours: Callable[[], Any], theirs: Callable[[], Any], threads: int) -
             taken = []
             for call in (theirs, ours):
                 time.sleep(PAUSE_S)
-                began = time.perf_counter()
-                call()
-                calls = max(CALLS, int(LEAST_S / (time.perf_counter() - began)))
-                seconds = []
-                for _ in range(calls):
-                    began = time.perf_counter()
-                    call()
-                    seconds.append(time.perf_counter() - began)
-                taken.append(statistics.median(seconds))
+                taken.append(one_turn(call))
             ratios.append(taken[0] / taken[1])
     return ratios
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-TURNS, CALLS, LEAST_S, PAUSE_S = 7, 25, 0.1, 0.3
+TURNS, CALLS, LEAST_S, PAUSE_S = 7, 25, 0.1, 0.3  # threads that have slept take a while to wake
 MOST_ERROR = 1e-4  # of the largest element: the same function, not the same rounding
 SIDES = ("torch", "torch.compile", "torch.compile, max-autotune", "torch fused attention", "jax")
 ATTENTIONS = ("gqa", "qk_norm_attention", "stable_attention")
