@@ -81,6 +81,7 @@ def of(kernel: Kernel) -> list[Any]:
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """Draw how much more the heuristics need, kernel by kernel, the worst first."""
+    rows = [row for row in rows if row["bytes"]["exact"]]
     figure = Figure(figsize=(8, 3.5), layout="constrained")
     axes = figure.subplots()
     for heuristic in HEURISTICS:
