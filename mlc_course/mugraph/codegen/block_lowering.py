@@ -202,7 +202,7 @@ class BlockLowering(ABC):
         return tuple(found)
 
     def _nest(self, loops: Sequence[tuple[str, int]]) -> list[Statement]:
-        """These loops, outermost first; a short last step has a body of its own."""
+        """Return a nest of loops, outermost first; a short last step has a body of its own."""
         if not loops:
             return self._stage(LOOP)
         (loop, steps), *inner = loops

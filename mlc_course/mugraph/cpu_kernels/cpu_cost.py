@@ -169,7 +169,7 @@ class _Strip:
 
     @property
     def is_scattered(self) -> bool:
-        """Whether the machine cannot tell by itself which lines follow."""
+        """True where the machine cannot tell by itself which lines follow."""
         return self.height > MOST_STREAMS and FLOAT * self.width <= WIDE_BYTES < self.row
 
 
@@ -302,7 +302,7 @@ class _Count:
         return 1.0 if buffer.scope == "global" else math.prod(nest.extent for nest in around)
 
     def _footprint(self, body: Body) -> Room:
-        """What a body touches, once, in each cache."""
+        """Return the room that a body needs in each cache, everything counted once."""
         most: dict[str, Room] = {}
         for access, extents in _accesses(body, {}):
             if access.buffer.scope != "registers":
