@@ -6,11 +6,23 @@ threads out of each other's banks.
 """
 
 from mlc_course.mugraph.thread_kernels.memory_plan import Need, best_fit
+from mlc_course.mugraph.thread_kernels.shared_layouts import (
+    BANKS,
+    WARP,
+    WIDEST,
+    WORD,
+    wavefronts,
+)
 from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_threads
 
 __all__ = [
+    "BANKS",
     "Gpu",
     "Need",
+    "WARP",
+    "WIDEST",
+    "WORD",
     "best_fit",
     "lower_for_threads",
+    "wavefronts",
 ]
