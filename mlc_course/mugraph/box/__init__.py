@@ -6,6 +6,14 @@ The box finds ``faults`` (races, bad indices, barriers that some threads miss), 
 """
 
 from mlc_course.mugraph.box.access_log import Memory, Place, Table
+from mlc_course.mugraph.box.access_pictures import (
+    banks_svg,
+    banks_words,
+    lines_svg,
+    lines_words,
+    steps_svg,
+    steps_words,
+)
 from mlc_course.mugraph.box.box_target import box_entry, box_program
 from mlc_course.mugraph.box.faults import Fault, KernelFault
 from mlc_course.mugraph.box.program_kernels import KernelRun, run_kernel, thread_turns
@@ -35,10 +43,16 @@ __all__ = [
     "Table",
     "Thread",
     "Traffic",
+    "banks_svg",
+    "banks_words",
     "box_entry",
     "box_program",
     "lane_addresses",
     "launch",
+    "lines_svg",
+    "lines_words",
     "run_kernel",
+    "steps_svg",
+    "steps_words",
     "thread_turns",
 ]
