@@ -44,6 +44,7 @@ from mlc_course.mugraph.kernels import (
     Loop,
     Read,
     Remark,
+    Role,
     Scope,
     Select,
     Statement,
@@ -133,8 +134,10 @@ class KernelLowering:
         stages = self.graph.tiles(self.place).stages
         return TileGraph(self.block, shapes, stages, self.graph.size_of, collected, like)
 
-    def buffer(self, name: str, shape: Shape, scope: Scope = "shared") -> Buffer:
-        made = Buffer(self.unused(name), tuple(shape), scope)
+    def buffer(
+        self, name: str, shape: Shape, scope: Scope = "shared", role: Role = "sum"
+    ) -> Buffer:
+        made = Buffer(self.unused(name), tuple(shape), scope, role)
         if scope == "shared":
             self.shared.append(made)
         return made
