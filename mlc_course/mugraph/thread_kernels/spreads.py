@@ -175,7 +175,8 @@ def matrix_spread(shape: Shape, threads: int) -> Spread | None:
     """Return the spread of a product on a matrix unit; None for a tile that it cannot compute.
 
     Warps lie along both sides, so that each has few instructions, and loads few operands. Some may
-    have nothing to do. The rows of an instruction are of one matrix, where there are several.
+    have nothing to do, but none only in some turns. The rows of an instruction are of one matrix,
+    where there are several.
     """
     if len(shape) < 2 or threads % WARP:
         return None
@@ -187,10 +188,12 @@ def matrix_spread(shape: Shape, threads: int) -> Spread | None:
     )
     for side, along_rows, along_columns in sides:
         for high in range(1, warps + 1):  # warps along the rows; the others along the columns
-            wide = warps // high
+            wide, tiles = warps // high, columns // along_columns
             if warps % high or shape[-2] % (along_rows * high) or columns % along_columns:
                 continue
-            down, across = rows // (along_rows * high), -(-columns // (along_columns * wide))
+            if tiles % wide and tiles > wide:
+                continue
+            down, across = rows // (along_rows * high), -(-tiles // wide)
             loads = down * along_rows + across * along_columns
             groups = high * (8 if side == "rows" else 4)
             made = Spread(shape, groups, threads // groups, 2, matrix=side)

@@ -599,14 +599,40 @@ class ThreadBlock(BlockLowering):
         reduced = tuple(a for a in point.axes if a not in kept)
         if not reduced:
             return [Compute(share, cell, value, kept, "" if first else combine)]
-        found: list[Statement] = []
-        if first and combine == "add":
-            found.append(Compute(share, cell, NOTHING, kept))
-        elif first:
-            zero = {axis.name: ZERO for axis in reduced}
-            of_first = with_indices(value, lambda e: substituted(e, zero))
-            found.append(Compute(share, cell, of_first, kept))
-        found.append(Compute(share, cell, value, point.axes, combine))
+        if not first:
+            return [Compute(share, cell, value, point.axes, combine)]
+        if combine == "add":
+            zero = Compute(share, cell, NOTHING, kept)
+            return [zero, Compute(share, cell, value, point.axes, combine)]
+        return self._largest(value, kept, reduced, share, cell, combine)
+
+    def _largest(
+        self,
+        value: Value,
+        kept: tuple[Axis, ...],
+        reduced: tuple[Axis, ...],
+        share: Buffer,
+        cell: tuple[Expr, ...],
+        combine: Combine,
+    ) -> list[Statement]:
+        """Begin with the first element, and combine each of the others once.
+
+        A maximum may see an element twice. Once is right for the checks over a finite field, where
+        nothing is known of max but that order does not matter.
+        """
+
+        def at(numbers: Mapping[str, Expr]) -> Value:
+            found: Value = with_indices(value, lambda e: substituted(e, numbers))
+            return found
+
+        zeros = {axis.name: ZERO for axis in reduced}
+        found: list[Statement] = [Compute(share, cell, at(zeros), kept)]
+        for place, axis in enumerate(reduced):  # all elements of which this is the last above zero
+            later = {each.name: ZERO for each in reduced[place + 1 :]}
+            rest = replace(axis, extent=axis.extent - 1, lanes=1)
+            axes = (*reduced[:place], rest, *kept)
+            moved = at({**later, axis.name: var(axis.name) + 1})
+            found.append(Compute(share, cell, moved, axes, combine))
         return found
 
     def _given(self, point: Point, axis: int, share: Buffer, target: Buffer) -> Statement:
