@@ -20,10 +20,11 @@ from mlc_course.grading.checks import (
     predicts,
     prunes,
     returns,
+    runs,
     same_program,
     spills,
 )
-from mlc_course.grading.process import Program, called, given, problem, scheduled, written
+from mlc_course.grading.process import Program, boxed, called, given, problem, scheduled, written
 
 __all__ = [
     "Program",
@@ -31,6 +32,7 @@ __all__ = [
     "agrees",
     "axis_kinds",
     "breaks",
+    "boxed",
     "called",
     "check",
     "computes",
@@ -46,6 +48,7 @@ __all__ = [
     "problem",
     "prunes",
     "returns",
+    "runs",
     "same_program",
     "scheduled",
     "spills",

@@ -3,9 +3,11 @@
 Read ``admitted_programs`` first.
 """
 
+from mlc_course.grading.admission.admitted_kernels import admitted_kernel
 from mlc_course.grading.admission.admitted_programs import admit, dtypes
 
 __all__ = [
     "admit",
+    "admitted_kernel",
     "dtypes",
 ]

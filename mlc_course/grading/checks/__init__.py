@@ -4,6 +4,7 @@ Read ``checking`` first, the form that all checks have and what a student sees b
 ``correctness``.
 """
 
+from mlc_course.grading.checks.boxed_kernels import runs
 from mlc_course.grading.checks.checking import (
     RATIO,
     Demand,
@@ -47,6 +48,7 @@ __all__ = [
     "read",
     "recording",
     "returns",
+    "runs",
     "same_program",
     "spills",
 ]

@@ -17,6 +17,7 @@ import numpy as np
 from mlc_course.errors import TooNoisy, UnmetCheck
 from mlc_course.grading.process import (
     Bench,
+    Boxed,
     Called,
     Finding,
     Given,
@@ -170,7 +171,7 @@ def _examined(subject: Subject) -> Examined:
             return Examined(bench, problem=subject.problem)
         case Called():
             return Examined(bench, call=_copying(subject.answer))
-        case Given():
+        case Boxed() | Given():
             bench.load_value(text)
             return Examined(bench, value=bench.subject)
 

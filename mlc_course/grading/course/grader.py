@@ -16,6 +16,7 @@ from mlc_course.grading.checks import RATIO, Demand, Examined, Faster, examine, 
 from mlc_course.grading.course.exam import Exam, Test
 from mlc_course.grading.course.submission import Examine, Run, Submission, plan
 from mlc_course.grading.process import (
+    Boxed,
     Called,
     Finding,
     Given,
@@ -183,7 +184,7 @@ class _Examiner:
                 answer = Examined(self.bench, problem=subject.problem)
             case Called():
                 answer = Examined(self.bench, call=self.student.function(name))
-            case Given():
+            case Boxed() | Given():
                 self.bench.load_value(text)
                 answer = Examined(self.bench, value=values.from_text(text))
         answer.seed = self.seed

@@ -5,12 +5,14 @@ Read ``answers`` first (what crosses), then ``sandbox`` (limits), ``remote`` (th
 
 from mlc_course.grading.process import sandbox, values
 from mlc_course.grading.process.answers import (
+    Boxed,
     Called,
     Given,
     Name,
     Scheduled,
     Subject,
     Written,
+    boxed,
     called,
     given,
     own_error,
@@ -35,6 +37,7 @@ __all__ = [
     "BASELINE",
     "BUBBLEWRAP",
     "Bench",
+    "Boxed",
     "Called",
     "Child",
     "Finding",
@@ -52,6 +55,7 @@ __all__ = [
     "Verdict",
     "Written",
     "YOURS",
+    "boxed",
     "called",
     "chosen",
     "earned",

@@ -7,6 +7,8 @@ it; the function is never asked for a result or a time.
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +70,16 @@ class Called:
 
 
 @dataclass(frozen=True)
+class Boxed:
+    """A kernel for the box, a Python function that is handed in as its source."""
+
+    answer: Any
+
+    def ask(self) -> dict[str, str]:
+        return {"how": "kernel"}
+
+
+@dataclass(frozen=True)
 class Given:
     """A plain value: a number, a list of names, an array."""
 
@@ -78,7 +90,7 @@ class Given:
 
 
 Shape = tuple[int, ...]
-Subject = Scheduled | Written | Called | Given
+Subject = Scheduled | Written | Called | Boxed | Given
 
 
 def scheduled(answer: Callable[[Schedule], object], problem: Workload) -> Scheduled:
@@ -94,6 +106,11 @@ def written(answer: PrimFunc | IRModule, problem: Workload) -> Written:
 def called(answer: Callable[..., object]) -> Called:
     """A function that the checks call with arguments of their own."""
     return Called(answer)
+
+
+def boxed(answer: Callable[..., object]) -> Boxed:
+    """A kernel that the checks run in the box."""
+    return Boxed(answer)
 
 
 def given(answer: object) -> Given:
@@ -207,6 +224,12 @@ def _function(answer: object, program: str) -> str:
     return ""
 
 
+def _kernel(answer: object, program: str) -> str:
+    if not inspect.isfunction(answer):
+        raise _wrong_kind("a function", answer)
+    return values.to_text(textwrap.dedent(inspect.getsource(answer)))
+
+
 def _value(answer: object, program: str) -> str:
     return values.to_text(answer)
 
@@ -224,5 +247,6 @@ PRODUCERS: dict[str, Callable[[object, str], str]] = {
     "schedule": _schedule,
     "program": _program,
     "function": _function,
+    "kernel": _kernel,
     "value": _value,
 }

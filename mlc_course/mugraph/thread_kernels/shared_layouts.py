@@ -96,8 +96,18 @@ def _are_neighbours(places: Array, width: int) -> bool:
 
 def _counted(at: Array, here: Array, size: int) -> Cost:
     """The cost of accesses at byte addresses: threads along the first axis, one access a column."""
+    waves, least = wavefronts(at, here, size)
+    return Cost(int(waves.sum()), int(least.sum()))
+
+
+def wavefronts(at: Array, here: Array, size: int) -> tuple[Array, Array]:
+    """Return the wavefronts of each access, and the fewest that its words could take.
+
+    ``at`` are byte addresses of ``size`` bytes each, with threads along the first axis and one
+    access a column; ``here`` says which of the threads take part.
+    """
     together = WARP // max(1, size // WORD)  # threads that are served at once
-    threads = at.shape[0]
+    threads, columns = at.shape
     padded = -threads % together
     at = np.pad(at, ((0, padded), (0, 0)))
     here = np.pad(here, ((0, padded), (0, 0)))
@@ -107,7 +117,7 @@ def _counted(at: Array, here: Array, size: int) -> Cost:
     def grouped(x: Array) -> Array:
         """One line for each access of some threads that are served at once."""
         parts = x.reshape(-1, together, *x.shape[1:])
-        return parts.transpose(0, 2, 1, 3).reshape(parts.shape[0] * x.shape[1], -1)
+        return parts.transpose(0, 2, 1, 3).reshape(parts.shape[0] * columns, -1)
 
     words = np.where(grouped(here), grouped(words), -1)
     words.sort(axis=1)
@@ -116,7 +126,8 @@ def _counted(at: Array, here: Array, size: int) -> Cost:
     line = np.broadcast_to(np.arange(len(words))[:, None], words.shape)
     np.add.at(banks, (line[new], words[new] % BANKS), 1)
     least = -(-banks.sum(axis=1) // BANKS)
-    return Cost(int(banks.max(axis=1, initial=0).sum()), int(least.sum()))
+    each = (-1, columns)
+    return banks.max(axis=1, initial=0).reshape(each).sum(0), least.reshape(each).sum(0)
 
 
 def _statements(

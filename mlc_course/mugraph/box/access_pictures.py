@@ -1,0 +1,213 @@
+"""Pictures of a warp's accesses: banks and time, lines of memory, and steps of each thread.
+
+All are pure functions of requests. What a colour says is also said by the number of a lane in the
+cell, and in words: ``banks_words`` and ``lines_words`` are the text alternatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlc_course.drawing import (
+    AMBER,
+    PAGE_INK,
+    PAGE_OURS,
+    PAGE_PAPER,
+    PAGE_TINT,
+    document,
+    rect,
+    text,
+)
+from mlc_course.errors import UsageError
+from mlc_course.mugraph.box.access_log import element_text
+from mlc_course.mugraph.box.python_kernels import Run
+from mlc_course.mugraph.box.warp_requests import CACHE_LINE, NOT_HERE, SECTOR, Request
+from mlc_course.mugraph.thread_kernels import BANKS, WARP, WORD
+from mlc_course.units import plural
+
+CELL, ROW = 26.0, 17.0
+LEFT, TOP, MARGIN = 108.0, 62.0, 10.0
+TINY = 11
+MOST_ROWS = 40
+HATCH = (
+    '<defs><pattern id="mlc-unused" width="7" height="7" patternUnits="userSpaceOnUse" '
+    f'patternTransform="rotate(45)"><rect width="7" height="7" fill="{PAGE_PAPER}"/>'
+    f'<rect width="3" height="7" fill="{AMBER}" fill-opacity="0.55"/></pattern></defs>'
+)
+WORDS_A_LINE = CACHE_LINE // WORD
+WORDS_A_SECTOR = SECTOR // WORD
+
+
+def lanes_text(lanes: Sequence[int]) -> str:
+    """Return lanes as they fit a cell: ``7``, ``0-31``, or how many."""
+    lanes = sorted(set(lanes))
+    if len(lanes) == 1:
+        return str(lanes[0])
+    if lanes[-1] - lanes[0] == len(lanes) - 1:
+        return f"{lanes[0]}-{lanes[-1]}"
+    return f"{len(lanes)} x"
+
+
+# ---- shared memory
+
+
+def banks_words(request: Request) -> str:
+    """Return in words how the banks serve a request."""
+    busiest: dict[int, int] = {}
+    for served in request.served():
+        for bank in served:
+            busiest[bank] = busiest.get(bank, 0) + 1
+    waves, least = request.wavefronts, request.least_wavefronts
+    head = f"{plural(len(request.lanes), 'lane')}, {request.size} bytes each: "
+    head += plural(waves, "wavefront")
+    if waves == least:
+        return f"{head}, as few as {plural(len(busiest), 'bank')} can do it in."
+    bank = max(busiest, key=lambda each: (busiest[each], -each))
+    return (
+        f"{head}, where {least} would do. Bank {bank} has {busiest[bank]} words to serve, "
+        f"and {plural(BANKS - len(busiest), 'bank')} of {BANKS} {_have(BANKS - len(busiest))} none."
+    )
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
+def banks_svg(request: Request) -> str:
+    """Draw banks from left to right and time downwards; a cell has the lanes that it serves."""
+    served = request.served()
+    shown = served[:MOST_ROWS]
+    title = f"Shared memory: {plural(len(served), 'wavefront')}"
+    parts = [HATCH, *_head(title, "bank", BANKS)]
+    for number, row in enumerate(shown):
+        y = TOP + number * ROW
+        parts.append(_label(y, f"wavefront {number + 1}"))
+        for bank in range(BANKS):
+            parts += _cell(bank, y, lanes_text(row[bank][1]) if bank in row else None)
+    parts += _rest(len(served))
+    high = TOP + ROW * (len(shown) + (len(served) > MOST_ROWS)) + MARGIN
+    return document(LEFT + BANKS * CELL + MARGIN, high, f"{title}. {banks_words(request)}", parts)
+
+
+# ---- device memory
+
+
+def lines_words(request: Request) -> str:
+    """Return in words what a request moves."""
+    moved = len(request.sectors) * SECTOR
+    share = request.bytes_wanted / moved if moved else 1.0
+    return (
+        f"{plural(len(request.lanes), 'lane')}, {request.size} bytes each: "
+        f"{plural(len(request.sectors), 'sector')} of {SECTOR} bytes in "
+        f"{plural(len(request.cache_lines), 'line')} of {CACHE_LINE}. "
+        f"Of {moved:,} bytes moved, {request.bytes_wanted:,} are wanted: {share:.0%}."
+    )
+
+
+def lines_svg(request: Request) -> str:
+    """Draw the lines of device memory that a request touches, word by word, sectors framed.
+
+    A cell has the lanes that want the word; a hatched one is moved and wanted by nobody.
+    """
+    wanted: dict[int, list[int]] = {}
+    for lane, at in enumerate(request.addresses):
+        if at != NOT_HERE:
+            for word in range(at // WORD, (at + request.size - 1) // WORD + 1):
+                wanted.setdefault(word, []).append(lane)
+    lines, sectors = request.cache_lines, set(request.sectors)
+    title = f"Device memory: {plural(len(sectors), 'sector')}"
+    parts = [HATCH, *_head(title, "word of the line", WORDS_A_LINE)]
+    for number, line in enumerate(lines[:MOST_ROWS]):
+        y = TOP + number * ROW
+        parts.append(_label(y, f"byte {line * CACHE_LINE:,}"))
+        for word in range(WORDS_A_LINE):
+            place = line * WORDS_A_LINE + word
+            is_moved = place // WORDS_A_SECTOR in sectors
+            lanes = lanes_text(wanted[place]) if place in wanted else None
+            parts += _cell(word, y, lanes, fill="url(#mlc-unused)" if is_moved else PAGE_PAPER)
+        for start in range(0, WORDS_A_LINE, WORDS_A_SECTOR):
+            if (line * WORDS_A_LINE + start) // WORDS_A_SECTOR in sectors:
+                frame = 'fill-opacity="0"'
+                x, wide = LEFT + start * CELL, WORDS_A_SECTOR * CELL
+                parts.append(rect(x, y, wide, ROW, line=1.8, round_by=0, more=frame))
+    parts += _rest(len(lines))
+    high = TOP + ROW * (min(len(lines), MOST_ROWS) + (len(lines) > MOST_ROWS)) + MARGIN
+    wide = LEFT + WORDS_A_LINE * CELL + MARGIN
+    return document(wide, high, f"{title}. {lines_words(request)}", parts)
+
+
+# ---- threads and steps
+
+
+def steps_svg(run: Run, array: str, *, block: int = 0, warp: int = 0) -> str:
+    """Draw what each thread of a warp accesses, step by step: threads across, time downwards.
+
+    A cell has the index of the element; writes are filled, reads are not.
+    """
+    requests = [each for each in run.requests(array, block) if each.warp == warp]
+    if not requests:
+        raise UsageError(f"no access to {array} by block {block}, warp {warp}", got=array)
+    memory = next(each for each in run.table.memories if each.name == array)
+    title = f"{array}, block {block}: which thread accesses which element"
+    parts = [HATCH, *_head(title, "thread", WARP, warp * WARP)]
+    shown = requests[:MOST_ROWS]
+    for number, request in enumerate(shown):
+        y = TOP + number * ROW
+        parts.append(_label(y, f"{number + 1}. {'write' if request.writes else 'read'}"))
+        for lane, at in enumerate(request.addresses):
+            index = None if at == NOT_HERE else ",".join(map(str, memory.index(at)))
+            parts += _cell(lane, y, index, strong=request.writes)
+    parts += _rest(len(requests))
+    high = TOP + ROW * (len(shown) + (len(requests) > MOST_ROWS)) + MARGIN
+    said = "; ".join(steps_words(run, array, block=block, warp=warp)[:4])
+    return document(LEFT + WARP * CELL + MARGIN, high, f"{title}: {said}", parts)
+
+
+def steps_words(run: Run, array: str, *, block: int = 0, warp: int = 0) -> list[str]:
+    """Return in words what the first and the last thread of a warp access in each step."""
+    memory = next(each for each in run.table.memories if each.name == array)
+    found = []
+    for request in run.requests(array, block):
+        if request.warp != warp:
+            continue
+        first, last = request.lanes[0], request.lanes[-1]
+        ends = [
+            element_text(array, memory.index(request.addresses[lane])) for lane in (first, last)
+        ]
+        verb = "writes" if request.writes else "reads"
+        base = warp * WARP
+        found.append(f"thread {base + first} {verb} {ends[0]}, thread {base + last} {ends[1]}")
+    return found
+
+
+# ---- pieces
+
+
+def _head(title: str, across: str, count: int, first: int = 0) -> Iterator[str]:
+    yield text(MARGIN, 20, title, bold=True, anchor="start")
+    yield text(LEFT - 8, TOP - 8, across, size=TINY, anchor="end")
+    for number in range(count):
+        yield text(LEFT + (number + 0.5) * CELL, TOP - 8, str(first + number), size=TINY)
+
+
+def _label(y: float, words: str) -> str:
+    return text(LEFT - 8, y + ROW - 4, words, size=TINY, anchor="end")
+
+
+def _cell(
+    column: int, y: float, words: str | None, *, fill: str = PAGE_PAPER, strong: bool = True
+) -> Iterator[str]:
+    x = LEFT + column * CELL
+    is_used = words is not None
+    colour = (PAGE_OURS if strong else PAGE_TINT) if is_used else fill
+    yield rect(x, y, CELL, ROW, fill=colour, stroke=PAGE_INK, line=0.4, round_by=0)
+    if words is not None:
+        ink = PAGE_PAPER if strong else PAGE_INK
+        size = TINY if len(words) < 5 else 8
+        yield text(x + CELL / 2, y + ROW - 4.5, words, size=size, colour=ink)
+
+
+def _rest(count: int) -> Iterator[str]:
+    if count > MOST_ROWS:
+        y = TOP + MOST_ROWS * ROW
+        yield text(LEFT, y + ROW - 4, f"and {count - MOST_ROWS} more", size=TINY, anchor="start")
