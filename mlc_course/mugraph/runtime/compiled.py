@@ -16,12 +16,13 @@ from mlc_course.mugraph.kernel_checks import CodeVerdict
 from mlc_course.mugraph.kernels import Buffer, Kernel, KernelProgram
 from mlc_course.mugraph.runtime.arrays import HOST, Memory, by_name
 from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
+from mlc_course.mugraph.runtime.on_box import BOX
 from mlc_course.mugraph.runtime.on_cpu import CPU
 from mlc_course.mugraph.runtime.target import Binder, Launch, Lowered, Options, Target
 from mlc_course.mugraph.thread_kernels import Need, best_fit
 from mlc_course.tensor_program.tir import ALIGNMENT
 
-TARGETS: Mapping[str, Target] = {each.name: each for each in (CPU,)}
+TARGETS: Mapping[str, Target] = {each.name: each for each in (CPU, BOX)}
 MOST_ELEMENTS = 1 << 40  # of a tensor: so its bytes and places fit an index
 
 

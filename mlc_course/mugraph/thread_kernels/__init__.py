@@ -8,7 +8,6 @@ threads out of each other's banks. ``thread_tilings`` cuts what does not fit a b
 from mlc_course.mugraph.thread_kernels.memory_plan import Need, best_fit
 from mlc_course.mugraph.thread_kernels.shared_layouts import (
     BANKS,
-    WARP,
     WIDEST,
     WORD,
     wavefronts,
@@ -20,15 +19,11 @@ __all__ = [
     "BANKS",
     "Gpu",
     "Need",
-    "WARP",
     "WIDEST",
     "WORD",
     "best_fit",
     "lower_for_threads",
-<<<<<<< HEAD
     "ThreadProgram",
     "thread_program",
-=======
     "wavefronts",
->>>>>>> 71206a047d95cfc5a7ca39aa1ec430acb90539de
 ]
