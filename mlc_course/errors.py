@@ -80,6 +80,10 @@ class UnsafeProgram(CourseError):
     """A program from elsewhere does something that a grader must not run."""
 
 
+class RefusedText(CourseError):
+    """The text of a kernel does not compile."""
+
+
 class UsageError(CourseError):
     """A command, a function or a file was given something that it cannot use."""
 

@@ -48,6 +48,8 @@ ROOMS = (
     "mlc_course.mugraph.kernel_checks",
     "mlc_course.mugraph.cpu_kernels",
     "mlc_course.mugraph.thread_kernels",
+    "mlc_course.mugraph.gpu_text",
+    "mlc_course.mugraph.cuda",
     "mlc_course.mugraph.box",
     "mlc_course.mugraph.runtime",
     "mlc_course.mugraph.enumeration",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mlc_course.drawing import AMBER, GREEN, PAGE_OURS, PAGE_PAPER, PAGE_TINT, document, rect, text
 from mlc_course.mugraph.cost import Target
-from mlc_course.mugraph.thread_kernels import WARP
+from mlc_course.mugraph.kernels import WARP
 
 WIDE, MARGIN = 980.0, 14.0
 # Of a multiprocessor of compute capability 8.0 and 9.0 (NVIDIA, CUDA C++ Programming Guide).

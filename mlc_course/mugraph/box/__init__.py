@@ -14,7 +14,6 @@ from mlc_course.mugraph.box.access_pictures import (
     steps_svg,
     steps_words,
 )
-from mlc_course.mugraph.box.box_target import box_entry, box_program
 from mlc_course.mugraph.box.faults import Fault, KernelFault
 from mlc_course.mugraph.box.program_kernels import KernelRun, run_kernel, thread_turns
 from mlc_course.mugraph.box.python_kernels import Run, Thread, launch
@@ -45,8 +44,6 @@ __all__ = [
     "Traffic",
     "banks_svg",
     "banks_words",
-    "box_entry",
-    "box_program",
     "lane_addresses",
     "launch",
     "lines_svg",

@@ -22,7 +22,8 @@ from mlc_course.errors import UsageError
 from mlc_course.mugraph.box.access_log import element_text
 from mlc_course.mugraph.box.python_kernels import Run
 from mlc_course.mugraph.box.warp_requests import CACHE_LINE, NOT_HERE, SECTOR, Request
-from mlc_course.mugraph.thread_kernels import BANKS, WARP, WORD
+from mlc_course.mugraph.kernels import WARP
+from mlc_course.mugraph.thread_kernels import BANKS, WORD
 from mlc_course.units import plural
 
 CELL, ROW = 26.0, 17.0

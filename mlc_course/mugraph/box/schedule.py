@@ -16,7 +16,7 @@ import numpy as np
 from mlc_course.errors import check_known
 from mlc_course.mugraph.box.access_log import Place
 from mlc_course.mugraph.box.faults import Fault, diverged
-from mlc_course.mugraph.thread_kernels import WARP
+from mlc_course.mugraph.kernels import WARP
 
 NAMED_ORDERS = ("ascending", "descending")
 UNITS = ("thread", "warp")

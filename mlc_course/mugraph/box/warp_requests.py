@@ -16,7 +16,8 @@ import numpy as np
 
 from mlc_course.mugraph.box.access_log import Memory, Place, Table
 from mlc_course.mugraph.ir import Array
-from mlc_course.mugraph.thread_kernels import BANKS, WARP, WORD, wavefronts
+from mlc_course.mugraph.kernels import WARP
+from mlc_course.mugraph.thread_kernels import BANKS, WORD, wavefronts
 from mlc_course.units import plural
 
 SECTOR, CACHE_LINE = 32, 128  # bytes

@@ -12,6 +12,7 @@ from mlc_course.mugraph.codegen.block_lowering import (
     Indexed,
     KernelLowering,
     global_buffer,
+    program_of,
 )
 from mlc_course.mugraph.codegen.dimension_labels import FreeAxes, free_axes
 from mlc_course.mugraph.codegen.tile_graph import (
@@ -25,6 +26,7 @@ from mlc_course.mugraph.codegen.tile_graph import (
     Node,
     TileGraph,
     at_index,
+    live_nodes,
 )
 from mlc_course.mugraph.codegen.tilings import (
     Cut,
@@ -59,7 +61,9 @@ __all__ = [
     "free_axes",
     "global_buffer",
     "in_blocks",
+    "live_nodes",
     "load_tile",
+    "program_of",
     "published_tiling",
     "retiled",
 ]

@@ -41,9 +41,11 @@ from mlc_course.mugraph.kernels import (
     ExprLike,
     Guard,
     Kernel,
+    KernelProgram,
     Loop,
     Read,
     Remark,
+    Role,
     Scope,
     Select,
     Statement,
@@ -69,6 +71,16 @@ def value_name(graph: KernelGraph, number: int) -> str:
 def global_buffer(graph: KernelGraph, number: int) -> Buffer:
     """Return the memory of a value of a kernel graph."""
     return Buffer(value_name(graph, number), graph.shapes[number], "global", "storage")
+
+
+def program_of(graph: KernelGraph, kernels: Sequence[Kernel]) -> KernelProgram:
+    """Return the program of the kernels of a graph that consists of block graphs."""
+    buffers = {each.name: each for kernel in kernels for each in (*kernel.inputs, *kernel.outputs)}
+    inputs = tuple(global_buffer(graph, n) for n in range(len(graph.inputs)))
+    outputs = tuple(global_buffer(graph, n) for n in graph.outputs)
+    given = {each.name for each in (*inputs, *outputs)}
+    between = tuple(each for name, each in buffers.items() if name not in given)
+    return KernelProgram(graph, inputs, outputs, between, tuple(kernels))
 
 
 class KernelLowering:
@@ -133,8 +145,10 @@ class KernelLowering:
         stages = self.graph.tiles(self.place).stages
         return TileGraph(self.block, shapes, stages, self.graph.size_of, collected, like)
 
-    def buffer(self, name: str, shape: Shape, scope: Scope = "shared") -> Buffer:
-        made = Buffer(self.unused(name), tuple(shape), scope)
+    def buffer(
+        self, name: str, shape: Shape, scope: Scope = "shared", role: Role = "sum"
+    ) -> Buffer:
+        made = Buffer(self.unused(name), tuple(shape), scope, role)
         if scope == "shared":
             self.shared.append(made)
         return made

@@ -11,7 +11,6 @@ from mlc_course.mugraph.cpu_kernels.cpu_tilings import (
     Ranked,
     candidates,
     choices,
-    program_of,
     ranked_tilings,
 )
 from mlc_course.mugraph.cpu_kernels.machine_target import cpu_target
@@ -30,7 +29,6 @@ __all__ = [
     "estimate",
     "lower",
     "prim_func",
-    "program_of",
     "ranked_tilings",
     "rates_of",
 ]

@@ -16,15 +16,15 @@ from mlc_course.mugraph.codegen import (
     Tiling,
     cut_extent,
     free_axes,
-    global_buffer,
     in_blocks,
+    program_of,
     published_tiling,
     retiled,
 )
 from mlc_course.mugraph.cpu_kernels.cpu_cost import Estimate, Rates, estimate
 from mlc_course.mugraph.cpu_kernels.cpu_lowering import FLOAT_BYTES, Cpu, CpuBlock, lower
 from mlc_course.mugraph.ir import BlockGraph, KernelGraph
-from mlc_course.mugraph.kernel_checks import CodeVerdict, verify_code
+from mlc_course.mugraph.kernel_checks import CodeVerdict, verify_program
 from mlc_course.mugraph.kernels import ZERO, Kernel, KernelProgram
 from mlc_course.mugraph.verify import verify
 
@@ -166,18 +166,4 @@ class CpuProgram:
 
         Raises ``Undecided`` where the graph cannot be made small enough.
         """
-        graph = self.program.graph
-        places = [place for place, _ in graph.blocks]
-        kernels = dict(zip(places, self.program.kernels, strict=True))
-        tilings = dict(zip(places, self.tilings, strict=True))
-        return verify_code(graph, kernels, tilings, partial(lower, cpu=self.cpu), error=error)
-
-
-def program_of(graph: KernelGraph, kernels: Sequence[Kernel]) -> KernelProgram:
-    """Return the program of the kernels of a graph that consists of block graphs."""
-    buffers = {each.name: each for kernel in kernels for each in (*kernel.inputs, *kernel.outputs)}
-    inputs = tuple(global_buffer(graph, n) for n in range(len(graph.inputs)))
-    outputs = tuple(global_buffer(graph, n) for n in graph.outputs)
-    given = {each.name for each in (*inputs, *outputs)}
-    between = tuple(each for name, each in buffers.items() if name not in given)
-    return KernelProgram(graph, inputs, outputs, between, tuple(kernels))
+        return verify_program(self.program, self.tilings, partial(lower, cpu=self.cpu), error=error)

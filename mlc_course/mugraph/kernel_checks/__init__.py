@@ -9,6 +9,7 @@ from mlc_course.mugraph.kernel_checks.code_verification import (
     CodeVerdict,
     compare_code,
     verify_code,
+    verify_program,
 )
 from mlc_course.mugraph.kernel_checks.execution import Execution, execute
 from mlc_course.mugraph.kernel_checks.memory_faults import Fault, first_fault
@@ -27,4 +28,5 @@ __all__ = [
     "kernel_mutants",
     "smaller",
     "verify_code",
+    "verify_program",
 ]

@@ -53,7 +53,7 @@ from mlc_course.mugraph.kernel_checks.small_tilings import (
     differing_lines,
     smaller,
 )
-from mlc_course.mugraph.kernels import Kernel, const
+from mlc_course.mugraph.kernels import Kernel, KernelProgram, const
 from mlc_course.mugraph.verify import FreeMaxima, Growths, Residues, Uninterpreted, needed_tests
 
 Lower = Callable[[KernelGraph, int, Tiling], Kernel]
@@ -144,6 +144,29 @@ def verify_code(
         beyond=beyond,
         other_lines=tuple(others),
         differs=found.differs,
+    )
+
+
+def verify_program(
+    program: KernelProgram,
+    tilings: Sequence[Tiling],
+    lower: Lower,
+    *,
+    error: float = 1e-9,
+    iterations: int = ITERATIONS,
+) -> CodeVerdict:
+    """Compare all kernels of a program with the graph that they were lowered from.
+
+    The tilings are those of the graph's block graphs, in order; the rest is as in ``verify_code``.
+    """
+    places = [place for place, _ in program.graph.blocks]
+    return verify_code(
+        program.graph,
+        dict(zip(places, program.kernels, strict=True)),
+        dict(zip(places, tilings, strict=True)),
+        lower,
+        error=error,
+        iterations=iterations,
     )
 
 

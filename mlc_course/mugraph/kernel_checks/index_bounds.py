@@ -2,6 +2,7 @@
 
 Each variable has a least and a greatest value, which conditions around a statement narrow. The
 bounds of an index follow (``index_expressions.interval``), exactly where no variable occurs twice.
+Where that does not suffice, they are found for each thread of a block by itself.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from mlc_course.mugraph.kernels import (
     body_lines,
     expr,
     interval,
+    substituted,
     variables,
 )
 
@@ -55,16 +57,24 @@ class Outside:
 
 def outside(kernel: Kernel) -> Outside | None:
     """Return the first index of a kernel that is not shown to be within bounds, or None."""
-    known = _Known({name: (0, extent - 1) for name, extent in kernel.grid})
+    ranges = {name: (0, extent - 1) for name, extent in kernel.grid}
+    known = _Known(ranges, wholes=ranges)
     return next(_outside(kernel.body, known), None)
 
 
 @dataclass(frozen=True)
 class _Known:
-    """Least and greatest values of variables, and of sums that conditions speak of."""
+    """Least and greatest values of variables, and of sums that conditions speak of.
+
+    ``wholes`` are the ranges of variables without any condition, ``conditions`` those that hold, or
+    do not; ``thread`` is the variable that numbers threads.
+    """
 
     ranges: Mapping[str, Range]
     sums: Mapping[Expr, Range] = field(default_factory=dict)
+    wholes: Mapping[str, Range] = field(default_factory=dict)
+    conditions: tuple[tuple[Expr, bool], ...] = ()
+    thread: str = ""
 
     def of(self, e: Expr) -> Range:
         base, number = _without_number(e)
@@ -77,10 +87,30 @@ class _Known:
     def along(self, name: str, extent: int) -> _Known:
         """Return what is known of a new variable, and of others than an outer one of this name."""
         sums = {e: found for e, found in self.sums.items() if name not in variables(e)}
-        return _Known({**self.ranges, name: (0, extent - 1)}, sums)
+        kept = tuple(each for each in self.conditions if name not in variables(each[0]))
+        new = {name: (0, extent - 1)}
+        thread = "" if self.thread == name else self.thread
+        return _Known({**self.ranges, **new}, sums, {**self.wholes, **new}, kept, thread)
+
+    def by_thread(self, e: Expr) -> Range:
+        """Return the bounds of an index over all threads that are here, one after the other."""
+        least, most = self.wholes[self.thread]
+        found: list[Range] = []
+        for number in range(least, most + 1):
+            own = {self.thread: number}
+            here: _Known | None = _Known(self.wholes)
+            for condition, holds in self.conditions:
+                here = here and here.where(substituted(condition, own), holds=holds)
+            if here:
+                found.append(here.of(substituted(e, own)))
+        return (min(low for low, _ in found), max(high for _, high in found)) if found else (0, -1)
 
     def where(self, condition: Expr, *, holds: bool) -> _Known | None:
         """Return what is known where a condition holds, or does not; None where it cannot be so."""
+        found = self._where(condition, holds=holds)
+        return found and replace(found, conditions=(*self.conditions, (condition, holds)))
+
+    def _where(self, condition: Expr, *, holds: bool) -> _Known | None:
         match condition:
             case Expr("&", (a, b)) if holds:
                 first = self.where(a, holds=True)
@@ -119,8 +149,11 @@ def _outside(body: Body, known: _Known) -> Iterator[Outside]:
     for each in body:
         match each:
             case Loop(name, extent, inside) | Threads(name, extent, inside):
+                inner = known.along(name, extent)
+                if isinstance(each, Threads):
+                    inner = replace(inner, thread=name)
                 if extent:
-                    yield from _outside(inside, known.along(name, extent))
+                    yield from _outside(inside, inner)
             case Guard(when, inside, otherwise):
                 for part, holds in ((inside, True), (otherwise, False)):
                     narrowed = known.where(when, holds=holds)
@@ -138,6 +171,8 @@ def _of_statement(s: Compute, said: Statement, known: _Known) -> Iterator[Outsid
     for read, here in ((Read(s.target, s.index), known), *_reads(s.value, known)):
         for axis_number, (e, extent) in enumerate(zip(read.index, read.buffer.shape, strict=True)):
             low, high = here.of(e)
+            if (low < 0 or high >= extent) and here.thread in variables(e):
+                low, high = here.by_thread(e)
             if low < 0 or high >= extent:
                 yield Outside(next(iter(body_lines((said,)))), read, axis_number, (low, high))
 

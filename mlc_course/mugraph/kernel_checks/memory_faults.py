@@ -11,7 +11,8 @@ which place of memory when, decides for all data and for every order of threads 
 - threads that do so without a barrier between them (a race);
 - a read of another element than the one that was written there: in shared memory, buffers lie where
   the plan puts them, so two layouts of one buffer show, and so do two buffers in one place;
-- a copy that has not been waited for, or that is not from an input to shared memory.
+- a copy that has not been waited for, or that is not from an input to shared memory;
+- a product on a matrix unit that hands out other elements than its formula says.
 
 The first fault is the answer. It holds for the extents that the kernel has.
 """
@@ -39,6 +40,7 @@ from mlc_course.mugraph.kernel_checks.kernel_walk import (
     kept_axes,
     whose,
 )
+from mlc_course.mugraph.kernel_checks.matrix_faults import matrix_fault
 from mlc_course.mugraph.kernels import (
     Allocate,
     AwaitCopies,
@@ -62,10 +64,19 @@ from mlc_course.mugraph.kernels import (
 )
 
 Kind = Literal[
-    "bounds", "undefined", "overlap", "iterations", "blocks", "race", "layout", "copy", "barrier"
+    "bounds",
+    "undefined",
+    "overlap",
+    "iterations",
+    "blocks",
+    "race",
+    "layout",
+    "copy",
+    "barrier",
+    "matrix",
 ]
 UNIT = 2  # bytes of planned memory that are tracked together
-BYTES = {"storage": 2, "sum": 4}
+MATRIX_ROW = 16  # bytes
 NOBODY, MANY = -1, -2
 
 
@@ -222,6 +233,7 @@ class _Checks(Walk):
         super().__init__(kernel)
         self.fault: Fault | None = None
         self.serial = 0  # of statements that were run
+        self.products: set[Compute] = set()  # on a matrix unit, that were looked at
         blocks = max(1, kernel.blocks)
         self.epoch = np.zeros(blocks, np.int32)
         self.committed = np.zeros((blocks, max(1, kernel.threads)), np.int32)
@@ -250,7 +262,7 @@ class _Checks(Walk):
         offsets, planned = dict(self.kernel.offsets), bool(self.kernel.offsets)
         end, found = self.kernel.shared_bytes // UNIT if planned else 0, []
         for each in self.kernel.shared:
-            width = BYTES[each.role] // UNIT if planned else 1
+            width = self.kernel.bytes_of(each.role) // UNIT if planned else 1
             if each.name in offsets:
                 first, rest = divmod(offsets[each.name], UNIT)
                 if rest or first % width:
@@ -372,6 +384,8 @@ class _Checks(Walk):
         for _, spot in read:
             if spot is None or not self._is_read(spot):
                 return
+        if s.fragments and not self._is_right_product(s, points, target):
+            return
         if s.combine and not self._has_the_element(target):
             return
         if not self._is_written(target):
@@ -385,6 +399,31 @@ class _Checks(Walk):
             if spot and not self._is_apart(spot, target, numbers, bool(reduced)):
                 return
         self._note_written(target)
+
+    def _is_right_product(self, s: Compute, points: Points, target: _Spot) -> bool:
+        """Tell whether a matrix unit computes what the statement says, at its first run."""
+        if s in self.products:
+            return True
+        self.products.add(s)
+        threads = [place for place, axis in enumerate(points.lead) if axis.kind == "thread"]
+        if len(threads) != 1:
+            self._report("matrix", s.target, "is not computed by threads", statement=s)
+            return False
+        offsets = dict(self.kernel.offsets)
+        for each in reads(s.value):
+            if offsets.get(each.buffer.name, 0) % MATRIX_ROW:
+                says = f"begins at byte {offsets[each.buffer.name]}, not where a matrix's row can"
+                self._report("matrix", each.buffer, says, statement=s)
+                return False
+        mask = np.ones(points.shape, bool)
+        mask = mask if points.mask is None else mask & points.mask
+        by_thread = np.moveaxis(mask, threads[0], -1).reshape(-1, mask.shape[threads[0]])
+        for here in np.unique(by_thread, axis=0):
+            says = matrix_fault(s, points.numbers, len(here), here)
+            if says:
+                self._report("matrix", s.target, says, statement=s)
+                return False
+        return True
 
     def _spot(
         self,

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from mlc_course.mugraph.kernel_checks.memory_faults import BYTES
 from mlc_course.mugraph.kernels import (
     CONST,
     VAR,
@@ -307,7 +306,7 @@ OF_STATEMENTS: Mapping[str, Callable[[Statement], Iterator[Body]]] = {
 def _in_one_place(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     """Two buffers lie in one place; without a plan, each of the others has one of its own."""
     offsets, end = dict(kernel.offsets), kernel.shared_bytes
-    sizes = {each.name: each.size * BYTES[each.role] for each in kernel.shared}
+    sizes = {each.name: each.size * kernel.bytes_of(each.role) for each in kernel.shared}
     for name, size in sizes.items():
         if name not in offsets:
             offsets[name], end = end, end + size

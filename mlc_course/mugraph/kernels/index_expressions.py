@@ -129,11 +129,67 @@ def _made(op: str, left: ExprLike, right: ExprLike) -> Expr:
             return ZERO
         case "%" if b == ONE:
             return ZERO
+        case "//" | "%" if b.op == CONST and b.args[0] > 0:
+            return _divided(op, a, b.args[0])
         case "&" if a.op == CONST:
             return b if a.args[0] else a
         case "&" if b.op == CONST:
             return a if b.args[0] else b
     return Expr(op, (a, b))
+
+
+def _divided(op: str, e: Expr, by: int) -> Expr:
+    """Return ``e // by`` or ``e % by``, with multiples of ``by`` taken out of a sum.
+
+    What stays under the division has no part below zero, since C rounds such quotients otherwise.
+    """
+    whole, rest = ZERO, ZERO
+    for term in _terms(e):
+        if _factor(term) % by == 0:
+            whole = whole + _over(term, by)
+        elif _factor(term) < 0:
+            return Expr(op, (e, const(by)))
+        else:
+            rest = rest + term
+    if rest == ZERO:
+        return whole if op == "//" else ZERO
+    return (whole if op == "//" else ZERO) + _of_rest(op, rest, by)
+
+
+def _of_rest(op: str, e: Expr, by: int) -> Expr:
+    if e.op == CONST:
+        return const(ACTIONS[op](e.args[0], by))
+    factor = _factor(e)
+    if e.op == "*" and by % factor == 0:  # 4*x // 32 is x // 8, and 4*x % 32 is 4*(x % 8)
+        found = _made(op, _over(e, factor), by // factor)
+        return found if op == "//" else found * factor
+    if e.op == "%" and e.args[1].op == CONST:
+        inner, under = e.args[0], e.args[1].args[0]
+        if under <= by:
+            return ZERO if op == "//" else e
+        if op == "%" and under % by == 0:
+            return _made("%", inner, by)
+    if e.op == "//" == op and e.args[1].op == CONST and e.args[1].args[0] > 0:
+        return _made("//", e.args[0], e.args[1].args[0] * by)
+    return Expr(op, (e, const(by)))
+
+
+def _terms(e: Expr) -> tuple[Expr, ...]:
+    return (*_terms(e.args[0]), *_terms(e.args[1])) if e.op == "+" else (e,)
+
+
+def _factor(e: Expr) -> int:
+    """The number that a term is a multiple of, by its form."""
+    if e.op == CONST:
+        return int(e.args[0])
+    return int(e.args[1].args[0]) if e.op == "*" and e.args[1].op == CONST else 1
+
+
+def _over(e: Expr, by: int) -> Expr:
+    """A term of which a factor is a multiple of ``by``, without it."""
+    if e.op == CONST:
+        return const(e.args[0] // by)
+    return e.args[0] * (e.args[1].args[0] // by) if e.op == "*" else e
 
 
 def evaluate(e: Expr, values: Mapping[str, Any]) -> Any:

@@ -31,7 +31,9 @@ Scope = Literal["global", "shared", "private", "registers"]
 Role = Literal["storage", "sum"]  # what tensors are kept in; what sums are kept in
 Order = Literal["serial", "unrolled", "any"]
 Combine = Literal["", "add", "max", "min"]
+Side = Literal["rows", "columns"]  # of a product
 LINE = 64  # bytes of a cache line
+SUM_BYTES = 4  # of what sums are kept in
 
 
 @dataclass(frozen=True)
@@ -146,11 +148,31 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Fragments:
+    """How the axes of a product are shared by a warp on its matrix unit (``matrix_unit``).
+
+    ``side`` is that of the product of which an instruction takes 16. ``inner`` is the axis that is
+    added up. ``rows`` and ``columns`` are a thread's turns, "" where there is one; ``neighbour``
+    are the two columns that a thread has in a turn.
+    """
+
+    side: Side
+    thread: str
+    inner: str
+    rows: str
+    columns: str
+    neighbour: str
+
+
+@dataclass(frozen=True)
 class Compute:
     """``target[index] = value`` for all points of ``axes``, the last axis fastest.
 
     With ``combine`` (add, max or min) the value is combined with what the element has; axes that
     are not in ``index`` are reduced so. No point may read what another one writes.
+
+    A product with ``fragments`` is computed by the threads of a warp together, on a matrix unit.
+    Its meaning is the same: each thread gets the sums of its own elements.
     """
 
     target: Buffer
@@ -158,6 +180,7 @@ class Compute:
     value: Value
     axes: tuple[Axis, ...] = ()
     combine: Combine = ""
+    fragments: Fragments | None = None
 
 
 @dataclass(frozen=True)
@@ -258,8 +281,8 @@ class Kernel:
     """One launch: every block of ``grid`` runs ``body`` with ``threads`` threads.
 
     ``shared`` are the block's buffers. ``offsets`` are their places in its shared memory of
-    ``shared_bytes``, as a plan has them; without a plan each has a place of its own. ``reasons``
-    say why the layouts are as they are.
+    ``shared_bytes``, as a plan has them for elements of ``storage_bytes``; without a plan each has
+    a place of its own. ``reasons`` say why the layouts are as they are.
     """
 
     name: str
@@ -271,10 +294,15 @@ class Kernel:
     body: Body
     offsets: tuple[tuple[str, int], ...] = ()
     shared_bytes: int = 0
+    storage_bytes: int = 2
     reasons: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return kernel_text(self)
+
+    def bytes_of(self, role: Role) -> int:
+        """Return the size of an element that the plan counts on."""
+        return self.storage_bytes if role == "storage" else SUM_BYTES
 
     @property
     def blocks(self) -> int:
@@ -412,8 +440,9 @@ def body_lines(body: Body, indent: str = "") -> Iterator[str]:
 def _lines(statement: Statement, indent: str) -> Iterator[str]:
     inner = indent + INDENT
     match statement:
-        case Compute(target, index, value, axes, combine):
+        case Compute(target, index, value, axes, combine, fragments):
             over = f"    over {', '.join(map(str, axes))}" if axes else ""
+            over += " on the matrix unit" if fragments else ""
             left = value_text(Read(target, index))
             yield f"{indent}{left} {SIGNS[combine]} {value_text(value)}{over}"
         case Fetch(ahead):

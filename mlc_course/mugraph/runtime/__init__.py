@@ -1,8 +1,9 @@
 """How does a graph become a function of arrays? It is lowered, compiled, and called.
 
-Read ``compiled`` first: ``compile_graph`` gives a callable, for a target of ``TARGETS``. ``arrays``
-says what may be given to it, ``checking`` compares what it returns with the interpreter, and
-``beside_numpy`` times the first few of the tilings that the cost model ranks.
+Read ``compiled`` first: ``compile_graph`` gives a callable, for a target of ``TARGETS``; ``target``
+says what a target is, and ``on_cpu`` is one. ``arrays`` says what may be given to a call,
+``checking`` compares what it returns with the interpreter, and ``beside_numpy`` times the first few
+of the tilings that the cost model ranks.
 """
 
 from mlc_course.mugraph.runtime.arrays import CopiedInput, random_inputs
@@ -16,6 +17,7 @@ from mlc_course.mugraph.runtime.beside_numpy import (
 )
 from mlc_course.mugraph.runtime.checking import Check, check
 from mlc_course.mugraph.runtime.compiled import TARGETS, Bound, Compiled, compile_graph
+from mlc_course.mugraph.runtime.target import Lowered, Options, Target, Text
 
 __all__ = [
     "BLOCK_BY_BLOCK",
@@ -23,9 +25,13 @@ __all__ = [
     "Check",
     "Compiled",
     "CopiedInput",
+    "Lowered",
     "NUMPY",
+    "Options",
     "Racer",
     "TARGETS",
+    "Target",
+    "Text",
     "check",
     "compile_graph",
     "fastest_of_each",

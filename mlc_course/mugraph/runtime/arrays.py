@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,22 @@ def checked_output(given: Any, buffer: Buffer, dtype: str) -> Array:
         got = f"it begins {given.ctypes.data % ALIGNMENT} bytes after one"
         raise UsageError(f"output {buffer.name}", expected=wanted, got=got)
     return given
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where the arrays of kernels are: what makes one there, and what takes those that are given.
+
+    ``entered`` and ``checked_output`` are given an array, the buffer that it is for, and its type.
+    """
+
+    empty: Callable[[tuple[int, ...], str], Array]
+    entered: Callable[[Any, Buffer, str], Array]
+    checked_output: Callable[[Any, Buffer, str], Array]
+    may_overlap: Callable[[Array, Array], bool]
+
+
+HOST = Memory(empty, entered, checked_output, np.may_share_memory)
 
 
 def random_inputs(graph: KernelGraph, seed: int = 0) -> dict[str, Array]:

@@ -19,9 +19,9 @@ from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
 from mlc_course.mugraph.runtime.compiled import (
     Compiled,
     compile_graph,
-    programs,
     verified_code,
 )
+from mlc_course.mugraph.runtime.on_cpu import programs
 
 NUMPY = "NumPy"
 BLOCK_BY_BLOCK = "NumPy, block by block"  # as the interpreter runs a graph of blocks

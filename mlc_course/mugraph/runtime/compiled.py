@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from mlc_course.errors import GraphError, SizeError, UsageError, WrongResult, check_known
-from mlc_course.machine import describe, usable_cores
-from mlc_course.mugraph.cpu_kernels import CpuProgram, Rates, choices, cpu_of, prim_func, rates_of
+from mlc_course.machine import usable_cores
 from mlc_course.mugraph.ir import Array, KernelGraph
 from mlc_course.mugraph.kernel_checks import CodeVerdict
 from mlc_course.mugraph.kernels import Buffer, Kernel, KernelProgram
-from mlc_course.mugraph.runtime.arrays import by_name, checked_output, empty, entered
+from mlc_course.mugraph.runtime.arrays import HOST, Memory, by_name
 from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
+from mlc_course.mugraph.runtime.on_box import BOX
+from mlc_course.mugraph.runtime.on_cpu import CPU
+from mlc_course.mugraph.runtime.target import Binder, Launch, Lowered, Options, Target
 from mlc_course.mugraph.thread_kernels import Need, best_fit
-from mlc_course.tensor_program.memory import roofs
-from mlc_course.tensor_program.tir import (
-    ALIGNMENT,
-    compile_kernel,
-    shared_tensor,
-    use_threads,
-)
+from mlc_course.tensor_program.tir import ALIGNMENT
 
-TARGETS = ("cpu",)
-STORAGE = ("float32", "float16")
+TARGETS: Mapping[str, Target] = {each.name: each for each in (CPU, BOX)}
 MOST_ELEMENTS = 1 << 40  # of a tensor: so its bytes and places fit an index
 
 
@@ -42,10 +36,9 @@ class Compiled:
 
     graph: KernelGraph
     program: KernelProgram
-    target: str
-    threads: int
-    storage: str
-    entries: tuple[Callable[..., None], ...] = field(repr=False)
+    target: Target
+    options: Options
+    binder: Binder = field(repr=False)
     checked: bool = False
     first_check: Check | None = None
     verdict: CodeVerdict | None = None  # of the kernels as code, if they were verified
@@ -68,7 +61,7 @@ class Compiled:
         bound = self.bind(named)
         outputs = bound()
         if self.checked and self.first_check is None:
-            found = check(self.graph, bound.inputs, outputs, self.storage)
+            found = check(self.graph, bound.inputs, outputs, self.options.storage)
             raise_unless(found, self.graph.name)
             self.first_check = found
         return outputs
@@ -80,8 +73,9 @@ class Compiled:
         ``UsageError`` for an output that cannot be written into, or that overlaps another array.
         """
         by_name([each.name for each in self.program.inputs], inputs, self.graph.name)
+        storage, place = self.options.storage, self.target.memory
         read = {
-            each.name: entered(inputs[each.name], each, self.storage)
+            each.name: place.entered(inputs[each.name], each, storage)
             for each in self.program.inputs
         }
         outputs = self._outputs(read, out)
@@ -91,33 +85,27 @@ class Compiled:
                 copies.append((array, memory[each.name]))
             else:
                 memory[each.name] = array
-        memory |= temporaries(self.program, self.storage)
-        use_threads(self.threads)
-        views = {name: shared_tensor(array) for name, array in memory.items()}
-        calls = [
-            (entry, [views[b.name] for b in (*kernel.inputs, *kernel.outputs)])
-            for kernel, entry in zip(self.program.kernels, self.entries, strict=True)
-        ]
-        return Bound(calls, outputs, read, copies)
+        memory |= temporaries(self.program, storage, place)
+        return Bound(self.binder(memory), outputs, read, copies)
 
     def _outputs(self, read: Mapping[str, Array], out: Sequence[Array] | None) -> list[Array]:
         """Return an array for each output, which shares no memory with another."""
-        wanted = self.program.outputs
+        wanted, memory, storage = self.program.outputs, self.target.memory, self.options.storage
         if out is not None and len(out) != len(wanted):
             raise UsageError(f"{self.graph.name}: outputs", expected=len(wanted), got=len(out))
         made = list[tuple[str, Array]]()
         for number, each in enumerate(wanted):
             array = (
-                empty(each.shape, self.storage)
+                memory.empty(each.shape, storage)
                 if out is None
-                else checked_output(out[number], each, self.storage)
+                else memory.checked_output(out[number], each, storage)
             )
-            _check_apart(each.name, array, (*read.items(), *made))
+            _check_apart(each.name, array, (*read.items(), *made), memory)
             made.append((each.name, array))
         return [array for _, array in made]
 
 
-def temporaries(program: KernelProgram, storage: str) -> dict[str, Array]:
+def temporaries(program: KernelProgram, storage: str, memory: Memory = HOST) -> dict[str, Array]:
     """Return memory for what kernels leave for each other.
 
     Tensors that are not needed at the same time share memory; each begins at a cache line.
@@ -129,7 +117,7 @@ def temporaries(program: KernelProgram, storage: str) -> dict[str, Array]:
         size = -(-each.size * itemsize // ALIGNMENT) * ALIGNMENT
         wanted.append(Need(each.name, size, frozenset(range(at[0], at[-1] + 1))))
     plan = best_fit(wanted)
-    room, places = empty((plan.total,), "uint8"), dict(plan.offsets)
+    room, places = memory.empty((plan.total,), "uint8"), dict(plan.offsets)
     found = {}
     for each in program.temporaries:
         start = places[each.name]
@@ -146,23 +134,24 @@ def _touched(kernel: Kernel) -> tuple[Buffer, ...]:
 class Bound:
     """A call on given arrays; ``outputs`` are overwritten by every call."""
 
-    calls: Sequence[tuple[Callable[..., None], list[Any]]] = field(repr=False)
+    launch: Launch = field(repr=False)
     outputs: list[Array]
     inputs: Mapping[str, Array]
     copies: Sequence[tuple[Array, Array]] = ()  # outputs that no kernel writes, and what they are
 
     def __call__(self) -> list[Array]:
-        for entry, arguments in self.calls:
-            entry(*arguments)
+        self.launch()
         for output, source in self.copies:
             output[...] = source
         return self.outputs
 
 
-def _check_apart(name: str, output: Array, others: Iterable[tuple[str, Array]]) -> None:
+def _check_apart(
+    name: str, output: Array, others: Iterable[tuple[str, Array]], memory: Memory
+) -> None:
     """Kernels are compiled for memory that nothing else names."""
     for other, array in others:
-        if np.may_share_memory(output, array):
+        if memory.may_overlap(output, array):
             raise UsageError(
                 f"output {name} overlaps {other}",
                 expected="memory of its own",
@@ -178,7 +167,7 @@ def compile_graph(
     storage: str = "float32",
     checked: bool = False,
     verified: bool = False,
-    lowered: CpuProgram | None = None,
+    lowered: Lowered | None = None,
 ) -> Compiled:
     """Compile a graph for a target: a callable on arrays.
 
@@ -193,7 +182,8 @@ def compile_graph(
     where the graph cannot be made small enough.
     """
     check_known("no target", target, TARGETS)
-    check_known("no storage", storage, STORAGE)
+    on = TARGETS[target]
+    check_known("no storage", storage, on.storages)
     threads = usable_cores() if threads is None else threads
     if not 1 <= threads <= usable_cores():
         raise UsageError("threads", expected=f"1 to {usable_cores()}", got=threads)
@@ -204,17 +194,15 @@ def compile_graph(
                 expected=f"at most {MOST_ELEMENTS:,}",
                 got=f"{math.prod(shape):,}",
             )
+    options = Options(threads, storage)
     if lowered is None:
-        (lowered,) = programs(graph, threads)
+        lowered = on.lower(graph, options)
     verdict = verified_code(graph.name, lowered) if verified else None
-    program = lowered.program
-    entries = tuple(_entry(kernel, str(kernel), storage, threads) for kernel in program.kernels)
-    made = Compiled(graph, program, target, threads, storage, entries, checked)
-    made.verdict = verdict
-    return made
+    binder = on.build(lowered.program, options)
+    return Compiled(graph, lowered.program, on, options, binder, checked, verdict=verdict)
 
 
-def verified_code(name: str, lowered: CpuProgram) -> CodeVerdict:
+def verified_code(name: str, lowered: Lowered) -> CodeVerdict:
     """Return the verdict on kernels as code; raise ``WrongResult`` where they are refused."""
     verdict = lowered.verified()
     if not verdict.equal:
@@ -225,25 +213,3 @@ def verified_code(name: str, lowered: CpuProgram) -> CodeVerdict:
             hint="this is a fault of the compiler: please report the graph",
         )
     return verdict
-
-
-def programs(graph: KernelGraph, threads: int, most: int = 1) -> list[CpuProgram]:
-    """Return the programs of a graph with the tilings that the cost model puts first."""
-    return choices(graph, cpu_of(describe()), measured_rates(threads), most)
-
-
-@cache
-def measured_rates(threads: int) -> Rates:
-    """The rates of this machine's cores, measured once in a process where they are not kept."""
-    return rates_of(describe(), roofs(threads))
-
-
-_entries: dict[tuple[str, str, int], Callable[..., None]] = {}
-
-
-def _entry(kernel: Kernel, text: str, storage: str, threads: int) -> Callable[..., None]:
-    """The machine code of a kernel, made once for each text."""
-    key = (text, storage, threads)
-    if key not in _entries:
-        _entries[key] = compile_kernel(prim_func(kernel, storage), threads=threads)
-    return _entries[key]

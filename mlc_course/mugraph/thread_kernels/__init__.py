@@ -2,27 +2,28 @@
 
 Read ``thread_lowering`` first. ``barriers`` are placed only where a value crosses threads,
 ``memory_plan`` gives buffers that are not alive together one place, and ``shared_layouts`` keeps
-threads out of each other's banks.
+threads out of each other's banks. ``thread_tilings`` cuts what does not fit a block.
 """
 
 from mlc_course.mugraph.thread_kernels.memory_plan import Need, best_fit
 from mlc_course.mugraph.thread_kernels.shared_layouts import (
     BANKS,
-    WARP,
     WIDEST,
     WORD,
     wavefronts,
 )
 from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_threads
+from mlc_course.mugraph.thread_kernels.thread_tilings import ThreadProgram, thread_program
 
 __all__ = [
     "BANKS",
     "Gpu",
     "Need",
-    "WARP",
     "WIDEST",
     "WORD",
     "best_fit",
     "lower_for_threads",
+    "ThreadProgram",
+    "thread_program",
     "wavefronts",
 ]

@@ -16,10 +16,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mlc_course.mugraph.ir import Array
-from mlc_course.mugraph.kernels import Body, Buffer, Guard, Kernel, Loop, Role, Threads, variables
+from mlc_course.mugraph.kernels import (
+    WARP,
+    Body,
+    Buffer,
+    Guard,
+    Kernel,
+    Loop,
+    Role,
+    Threads,
+    variables,
+)
 from mlc_course.mugraph.thread_kernels.thread_accesses import Accesses, accesses_of, with_buffers
 
-BANKS, WORD, WARP = 32, 4, 32
+BANKS, WORD = 32, 4
 WIDEST = 16  # bytes of one access by a thread
 MOST_CHUNKS = 8  # of WIDEST bytes: all banks
 BytesOf = Callable[[Role], int]
@@ -58,6 +68,8 @@ def kernel_cost(kernel: Kernel, bytes_of: BytesOf) -> Cost:
 
 def cost(accesses: Accesses, size: int) -> Cost:
     """Return the cost of an access by all threads, with ``size`` bytes an element."""
+    if accesses.given:
+        return Cost()
     place = accesses.buffer.flat(accesses.index)
     name, width = accesses.wide
     if name not in variables(place):

@@ -23,6 +23,8 @@ import numpy as np
 from mlc_course.mugraph.ir import Array, Shape
 from mlc_course.mugraph.kernels import (
     CONST,
+    ROW,
+    WARP,
     Apply,
     AwaitCopies,
     Barrier,
@@ -40,7 +42,9 @@ from mlc_course.mugraph.kernels import (
     Threads,
     Value,
     evaluate,
+    matrix_product,
     substituted,
+    turns,
     var,
     variables,
 )
@@ -57,6 +61,7 @@ class Accesses:
 
     The first of ``ranges`` are the threads, the others the loops and axes around the access.
     ``wide`` is the axis along which neighbours are accessed at once, and how many of them.
+    Elements ``given`` to a thread of a matrix unit have been loaded by others of its warp.
     """
 
     buffer: Buffer
@@ -65,6 +70,7 @@ class Accesses:
     ranges: tuple[Range, ...]
     conditions: tuple[Condition, ...] = ()
     wide: Range = ("", 1)
+    given: bool = False
 
     def at(self, numbers: Mapping[str, int]) -> Accesses | None:
         """Return the accesses with numbers for the loops around all threads; None: there are none.
@@ -190,11 +196,34 @@ def _computed(
     wide = next(((axis.name, axis.lanes) for axis in s.axes if axis.lanes > 1), ("", 1))
     for read, when in _reads(s.value, conditions):
         if read.buffer.scope == "shared":
-            yield Accesses(read.buffer, read.index, False, within, when, wide)
+            given = s.fragments is not None
+            yield Accesses(read.buffer, read.index, False, within, when, wide, given)
+    if s.fragments:
+        yield from _loaded_matrices(s, s.fragments.thread, ranges, conditions)
     if s.target.scope == "shared":
         if s.combine:
             yield Accesses(s.target, s.index, False, within, conditions, wide)
         yield Accesses(s.target, s.index, True, within, conditions, wide)
+
+
+def _loaded_matrices(
+    s: Compute, thread: str, ranges: tuple[Range, ...], conditions: tuple[Condition, ...]
+) -> Iterator[Accesses]:
+    """The rows whose addresses the threads give, 8 neighbours each."""
+    m, n, k = "m turn", "n turn", "depth"
+    product = matrix_product(s, var(m), var(n), var(k), var(WIDE))
+    sixteen, eight, deep = turns(s)
+    within = (*ranges, (m, sixteen), (n, eight), (k, deep), (WIDE, ROW))
+    for load in (product.sixteen, product.eight):
+        of_first = var(thread) % WARP < ROW * load.matrices
+        yield Accesses(
+            load.read.buffer,
+            load.read.index,
+            False,
+            within,
+            (*conditions, (of_first, True)),
+            (WIDE, ROW),
+        )
 
 
 def _reads(
@@ -287,7 +316,7 @@ def walked(body: Body) -> list[Event]:
                     now = each.at(numbers)
                     if now is not None:
                         found[now] = None
-                        if now.wide[0] == WIDE:
+                        if now.writes and now.wide[0] == WIDE:
                             open_group.append(now)
         return Step(path, (*found, *landed), tuple(landed))
 

@@ -42,7 +42,10 @@ from mlc_course.mugraph.codegen import (
 from mlc_course.mugraph.ir import ALWAYS, LOOP, KernelGraph, Number, Shape
 from mlc_course.mugraph.kernels import (
     CONST,
+    DEPTH,
     ONE,
+    ROW,
+    SUM_BYTES,
     ZERO,
     Allocate,
     Apply,
@@ -57,6 +60,7 @@ from mlc_course.mugraph.kernels import (
     Copy,
     Expr,
     ExprLike,
+    Fragments,
     Guard,
     Kernel,
     Loop,
@@ -67,6 +71,7 @@ from mlc_course.mugraph.kernels import (
     Threads,
     Value,
     const,
+    loads_whole_rows,
     substituted,
     var,
     variables,
@@ -75,7 +80,14 @@ from mlc_course.mugraph.kernels import (
 from mlc_course.mugraph.thread_kernels.barriers import inward, merged, ordered, with_barriers
 from mlc_course.mugraph.thread_kernels.memory_plan import least_memory, needs
 from mlc_course.mugraph.thread_kernels.shared_layouts import with_layouts
-from mlc_course.mugraph.thread_kernels.spreads import Spread, copying, narrowed, of_rows, spread_of
+from mlc_course.mugraph.thread_kernels.spreads import (
+    Spread,
+    copying,
+    matrix_spread,
+    narrowed,
+    of_rows,
+    spread_of,
+)
 
 NOTHING = Constant(Number(Fraction(0)))
 MOST_HELD = 64  # elements of one tile that a thread keeps in registers
@@ -88,8 +100,9 @@ class Gpu:
     """A machine as the lowering sees it.
 
     A block has ``threads`` threads and at most ``shared_bytes`` of shared memory; an asynchronous
-    copy moves up to ``copy_bytes``. A pipeline has up to ``stages`` slots. ``storage_bytes`` and
-    ``sum_bytes`` are the sizes of an element in the two roles.
+    copy moves up to ``copy_bytes``. A pipeline has up to ``stages`` slots. ``storage_bytes`` is the
+    size of an element in storage; sums have four. With a ``matrix_unit`` products whose operands
+    have two bytes are computed on it, where their tiles have the extents for it.
     """
 
     threads: int = 128
@@ -97,11 +110,11 @@ class Gpu:
     stages: int = 3
     copy_bytes: int = 16
     storage_bytes: int = 2
-    sum_bytes: int = 4
+    matrix_unit: bool = False
 
     def bytes_of(self, role: Role) -> int:
         """Return the size of an element."""
-        return self.storage_bytes if role == "storage" else self.sum_bytes
+        return self.storage_bytes if role == "storage" else SUM_BYTES
 
     def size_of(self, buffer: Buffer) -> int:
         """Return the size of a buffer in bytes, gaps included."""
@@ -141,6 +154,7 @@ def finished(kernel: Kernel, gpu: Gpu) -> Kernel:
         shared=tuple(each for each in kernel.shared if each.name in offsets),
         offsets=tuple(offsets.items()),
         shared_bytes=total,
+        storage_bytes=gpu.storage_bytes,
         reasons=reasons,
     )
 
@@ -216,6 +230,8 @@ class ThreadBlock(BlockLowering):
         self.point: Point | None = None
         self.made: Node | None = None  # the tile whose elements are being made
         self.short: TileGraph | None = None  # the tiles of a loop's last step
+        self.of_matrices: dict[Shape, Spread] = {}  # the spreads of products on a matrix unit
+        self.seen: set[Shape] = set()  # shapes whose spread is decided
         self.is_short = bool(whole.loops) and whole.tiling[whole.loops[-1][0]].short
         super().__init__(whole, numbers, last, full)
         self.thread = self._loop_name("t")
@@ -233,19 +249,25 @@ class ThreadBlock(BlockLowering):
     def _spread(self, shape: Shape) -> Spread:
         if shape in self.of_rows:
             return self.of_rows[shape]
-        return spread_of(tuple(shape), self.gpu.threads)
+        return self.of_matrices.get(shape) or spread_of(tuple(shape), self.gpu.threads)
 
     def _use(self, tiles: TileGraph) -> None:
         self.of_rows: dict[Shape, Spread] = {}
         super()._use(tiles)
+        products = [node for node in tiles.nodes if node.kind == PRODUCT and node in self.live]
+        for node in products:
+            if node.shape not in self.seen and self._suits_matrices(node):
+                made = matrix_spread(node.shape, self.gpu.threads)
+                if made:
+                    self.of_matrices[node.shape] = made
+        self.seen |= {node.shape for node in tiles.nodes}  # a shape's spread stays as it is
         if self.is_short:
             return  # rows of short tiles might be those of other threads
         for node in self.t.nodes:
             if node in self.live and node.kind == ELEMENT:
                 for each in node.args:
                     if each.shape == (*node.shape[:-1], 1) != node.shape:
-                        spread = spread_of(node.shape, self.gpu.threads)
-                        self.of_rows.setdefault(each.shape, of_rows(spread))
+                        self.of_rows.setdefault(each.shape, of_rows(self._spread(node.shape)))
 
     @contextmanager
     def _at_point(self, spread: Spread) -> Iterator[Point]:
@@ -253,15 +275,11 @@ class ThreadBlock(BlockLowering):
         names = self._loop_name("i"), self._loop_name("j"), self._loop_name("c")
         row_name, turn_name, name = names
         t = var(self.thread)
-        lane = t // spread.copies
-        group = lane // spread.lanes if spread.groups > 1 else ZERO
-        lane = lane % spread.lanes if spread.groups > 1 else lane
-        row, rows = group, spread.row_turns
-        part, turns = lane, spread.column_turns
+        group, lane = spread.group(t), spread.lane(t)
+        row, rows, turns = group, spread.row_turns, spread.column_turns
+        turn = var(turn_name) if turns > 1 else ZERO
         if rows > 1:
             row = row + var(row_name) * spread.groups
-        if turns > 1:
-            part = part + var(turn_name) * spread.lanes
         when, loops, axes = ONE, [], []
         if rows * spread.groups > spread.rows:
             when = (row if rows > 1 else group) < spread.rows
@@ -270,15 +288,15 @@ class ThreadBlock(BlockLowering):
         elif rows > 1:
             axes.append(Axis(row_name, rows, unrolled=True))
         if turns * spread.lanes > spread.columns // spread.width:
-            when = when.both(part < spread.columns // spread.width)
+            when = when.both(spread.is_within(t, turn))
             if turns > 1:
                 loops.append((turn_name, turns))
         elif turns > 1:
             axes.append(Axis(turn_name, turns, unrolled=True))
-        column = part * spread.width
+        column = spread.column(t, turn, var(name) if spread.width > 1 else ZERO)
         if spread.width > 1:
-            axes.append(Axis(name, spread.width, spread.width, unrolled=True))
-            column = column + var(name)
+            together = 1 if spread.lies_apart else spread.width
+            axes.append(Axis(name, spread.width, together, unrolled=True))
         cell = [var(n) for n, extent in zip(names, (rows, turns, spread.width), strict=True)
                 if extent > 1]  # fmt: skip
         known = frozenset((*self.enclosing, *names))
@@ -293,9 +311,8 @@ class ThreadBlock(BlockLowering):
 
     def _threads(self, point: Point, body: Sequence[Statement]) -> Threads:
         """All threads at a point: what its formulas need, then the statements."""
-        copies = point.spread.copies
-        if copies > 1:  # one of those who have an element writes it
-            first = (var(self.thread) % copies).is_equal(0)
+        if point.spread.copies > 1:  # one of those who have an element writes it
+            first = point.spread.copy(var(self.thread)).is_equal(0)
             body = [
                 Guard(first, (each,))
                 if isinstance(each, Compute) and each.target.scope != "registers"
@@ -373,6 +390,22 @@ class ThreadBlock(BlockLowering):
         own, other = self._spread(shape), self._spread(larger)
         return own == other or own == of_rows(other)
 
+    def _suits_matrices(self, product: Node) -> bool:
+        """Tell whether a product's operands can come to a matrix unit, as far as is known now."""
+        if not self.gpu.matrix_unit or self.gpu.storage_bytes != 2:
+            return False
+        return all(
+            (a.shape[-1] % DEPTH == 0)
+            and all(x.kind != LOAD or self._copy_width(x) == ROW for x in (a, b))
+            for a, b in zip(product.args[::2], product.args[1::2], strict=True)
+        )
+
+    def _role(self, node: Node) -> Role:
+        """What a tile in shared memory is kept in: a matrix unit takes operands of storage."""
+        users = self.users.get(node, [])
+        feeds = any(each.kind == PRODUCT and each.shape in self.of_matrices for each in users)
+        return "storage" if feeds else "sum"
+
     def place_of(self, node: Node) -> Buffer:
         if node.kind == REDUCE:
             return self._place_of_shares(node)
@@ -383,7 +416,7 @@ class ThreadBlock(BlockLowering):
             and self._stays_with_thread(node)
         ):
             return self._held(node.name, spread)
-        return super().place_of(node)
+        return self.whole.buffer(node.name, node.shape, role=self._role(node))
 
     def _held(self, name: str, spread: Spread) -> Buffer:
         made = self._registers(name, self._cells(spread), lasting=True)
@@ -411,7 +444,7 @@ class ThreadBlock(BlockLowering):
             place = self.buffers.get(state)
             if place in self.held and not self._stays_with_thread(state):
                 assert place is not None
-                target = self.whole.buffer(state.name, state.shape)
+                target = self.whole.buffer(state.name, state.shape, role=self._role(state))
                 found.append(Remark(f"{state.name}: for all threads"))
                 found += self.elements(state.shape, target, partial(self.read, place))
                 self.buffers[state] = target
@@ -566,14 +599,40 @@ class ThreadBlock(BlockLowering):
         reduced = tuple(a for a in point.axes if a not in kept)
         if not reduced:
             return [Compute(share, cell, value, kept, "" if first else combine)]
-        found: list[Statement] = []
-        if first and combine == "add":
-            found.append(Compute(share, cell, NOTHING, kept))
-        elif first:
-            zero = {axis.name: ZERO for axis in reduced}
-            of_first = with_indices(value, lambda e: substituted(e, zero))
-            found.append(Compute(share, cell, of_first, kept))
-        found.append(Compute(share, cell, value, point.axes, combine))
+        if not first:
+            return [Compute(share, cell, value, point.axes, combine)]
+        if combine == "add":
+            zero = Compute(share, cell, NOTHING, kept)
+            return [zero, Compute(share, cell, value, point.axes, combine)]
+        return self._largest(value, kept, reduced, share, cell, combine)
+
+    def _largest(
+        self,
+        value: Value,
+        kept: tuple[Axis, ...],
+        reduced: tuple[Axis, ...],
+        share: Buffer,
+        cell: tuple[Expr, ...],
+        combine: Combine,
+    ) -> list[Statement]:
+        """Begin with the first element, and combine each of the others once.
+
+        A maximum may see an element twice. Once is right for the checks over a finite field, where
+        nothing is known of max but that order does not matter.
+        """
+
+        def at(numbers: Mapping[str, Expr]) -> Value:
+            found: Value = with_indices(value, lambda e: substituted(e, numbers))
+            return found
+
+        zeros = {axis.name: ZERO for axis in reduced}
+        found: list[Statement] = [Compute(share, cell, at(zeros), kept)]
+        for place, axis in enumerate(reduced):  # all elements of which this is the last above zero
+            later = {each.name: ZERO for each in reduced[place + 1 :]}
+            rest = replace(axis, extent=axis.extent - 1, lanes=1)
+            axes = (*reduced[:place], rest, *kept)
+            moved = at({**later, axis.name: var(axis.name) + 1})
+            found.append(Compute(share, cell, moved, axes, combine))
         return found
 
     def _given(self, point: Point, axis: int, share: Buffer, target: Buffer) -> Statement:
@@ -756,10 +815,24 @@ class ThreadBlock(BlockLowering):
             left = self._at(a, (*lead, row, var(inner)))
             right = self._at(b, (*lead, var(inner), column))
             axes = (Axis(inner, a.shape[-1]), *point.axes)
-            product = Apply("mul", (left, right))
-            found.append(Compute(sums, point.cell, product, axes, "add"))
+            product = Compute(sums, point.cell, Apply("mul", (left, right)), axes, "add")
+            if point.spread.matrix:
+                product = self._on_matrix_unit(product, point)
+            found.append(product)
         self.enclosing.discard(inner)
         return found
+
+    def _on_matrix_unit(self, product: Compute, point: Point) -> Compute:
+        """Return a product for the matrix unit, if its operands lie as the unit loads them."""
+        side = point.spread.matrix
+        inner, *_ = product.axes
+        names = {axis.name for axis in product.axes}
+        rows, columns, neighbour = (name if name in names else "" for name in point.names)
+        if not side or inner.extent % DEPTH:
+            return product
+        fragments = Fragments(side, self.thread, inner.name, rows, columns, neighbour)
+        made = replace(product, fragments=fragments)
+        return made if loads_whole_rows(made, self.gpu.threads) else product
 
     # ---- operands on their way into shared memory
 

@@ -12,9 +12,9 @@ from lowered_graphs import few_steps, kernels
 from small_graphs import normal_inputs
 
 from mlc_course.errors import GraphError, UsageError
-from mlc_course.mugraph.box import KernelFault, Order, box_entry, box_program, run_kernel
+from mlc_course.mugraph.box import Order, run_kernel
 from mlc_course.mugraph.box.program_kernels import Landing, seconds_text, thread_turns
-from mlc_course.mugraph.ir import FLOAT64, Number, evaluate, parse
+from mlc_course.mugraph.ir import FLOAT64, Number, evaluate
 from mlc_course.mugraph.kernels.index_expressions import const, var
 from mlc_course.mugraph.kernels.kernel_program import (
     Apply,
@@ -34,7 +34,6 @@ from mlc_course.mugraph.kernels.kernel_program import (
     rewritten,
 )
 from mlc_course.mugraph.programs import PROGRAM_OF
-from mlc_course.mugraph.runtime import Compiled, random_inputs
 from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu
 
 GPU = Gpu(threads=32, storage_bytes=4, shared_bytes=200 * 1024)
@@ -237,27 +236,7 @@ def test_a_sum_reads_once_what_it_adds_up() -> None:
     assert run.run.traffic("A").requests == 1 + 4
 
 
-# ---- as a target
-
-
-def test_a_graph_compiles_for_the_box() -> None:
-    graph = parse("""
-linear(X[b=5, d=12], W[d, n=9], B[1, n]):
-  p = matmul(X, W)
-  Y = add(p, B)
-  return Y
-""")
-    program_ = box_program(graph, threads=32)
-    entries = tuple(box_entry(kernel) for kernel in program_.kernels)
-    call = Compiled(graph, program_, "box", 1, "float32", entries, checked=True)
-    inputs = random_inputs(graph)
-    (y,) = call(**inputs)
-    assert np.allclose(y, inputs["X"] @ inputs["W"] + inputs["B"], atol=1e-5)
-
-
-def test_a_faulty_kernel_raises_when_it_is_called() -> None:
-    with pytest.raises(KernelFault, match="race"):
-        box_entry(program(LOAD, STORE))(X, np.zeros(64, np.float32))
+# ---- what is refused
 
 
 def test_other_inputs_are_refused() -> None:

@@ -18,8 +18,15 @@ from small_graphs import FILES, MEDIUM, saved_graphs, small
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import describe
-from mlc_course.mugraph.codegen import cut_extent, free_axes, in_blocks, published_tiling, retiled
-from mlc_course.mugraph.cpu_kernels import Cpu, CpuProgram, cpu_of, lower, program_of
+from mlc_course.mugraph.codegen import (
+    cut_extent,
+    free_axes,
+    in_blocks,
+    program_of,
+    published_tiling,
+    retiled,
+)
+from mlc_course.mugraph.cpu_kernels import Cpu, CpuProgram, cpu_of, lower
 from mlc_course.mugraph.cpu_kernels.cpu_cost import Cache, Rates, estimate
 from mlc_course.mugraph.cpu_kernels.cpu_tilings import candidates, ranked_tilings
 from mlc_course.mugraph.ir import KernelGraph, Op, ops, parse

@@ -41,6 +41,7 @@ from mlc_course.mugraph.kernels.kernel_program import (
     Loop,
     Read,
     Select,
+    Threads,
     rewritten,
 )
 from mlc_course.mugraph.programs import PROGRAM_OF, published
@@ -454,6 +455,26 @@ def test_conditions_narrow_the_bounds_of_sums() -> None:
 
     assert outside(rows(10)) is None
     assert outside(rows(11)) is not None
+
+
+def test_conditions_on_threads_are_looked_at_thread_by_thread() -> None:
+    t = var("t")
+
+    def lanes(condition: Expr, index: Expr) -> Kernel:
+        return copied(
+            at(index),
+            Axis("n", 8),
+            around=lambda body: (Threads("t", 32, (Guard(condition, body),)),),
+        )
+
+    assert outside(lanes(t % 4 < 2, t % 4 * 4 + 1)) is None
+    assert outside(lanes(t % 4 < 3, t % 4 * 4 + 2)) is not None
+    assert outside(lanes(t // 8 < 1, t % 16 + 2)) is None
+    assert outside(lanes(t // 8 < 2, t % 16 + 2)) is not None
+    # of an inner variable of the same name nothing is known
+    renamed = (Loop("t", 32, (Guard(t < 2, (Compute(OUT, (N,), at(t % 4 * 4), AXES),)),)),)
+    inside = (Threads("t", 2, (Guard(t < 1, renamed),)),)
+    assert outside(Kernel("k", (), 1, (A,), (OUT,), (), inside)) is None
 
 
 def test_of_equal_names_the_innermost_counts() -> None:

@@ -23,6 +23,7 @@ from mlc_course.mugraph.runtime import (
     check,
     compile_graph,
     compiled,
+    on_cpu,
     random_inputs,
 )
 from mlc_course.mugraph.runtime.arrays import empty
@@ -335,11 +336,13 @@ def test_temporaries_share_memory_unless_they_are_needed_at_once() -> None:
 
 def test_kernels_are_compiled_once_for_each_text() -> None:
     graph = parse("once(X[a=3, b=17]):\n  Y = square(X)\n  return Y\n")
-    first, second = compile_graph(graph, threads=1), compile_graph(graph, threads=1)
-    assert first.entries == second.entries
-    other = compile_graph(graph, threads=1, storage="float16")
-    assert other.entries != first.entries
-    assert len({key for key in compiled._entries if key[0] == str(first.program.kernels[0])}) == 2
+    first = compile_graph(graph, threads=1)
+    text = str(first.program.kernels[0])
+    entry = {key: each for key, each in on_cpu._entries.items() if key[0] == text}
+    compile_graph(graph, threads=1)
+    assert {key: each for key, each in on_cpu._entries.items() if key[0] == text} == entry
+    compile_graph(graph, threads=1, storage="float16")
+    assert len({key for key in on_cpu._entries if key[0] == text}) == 2
 
 
 @pytest.mark.parametrize(
@@ -394,7 +397,7 @@ def test_kernels_are_verified_as_code(name: str) -> None:
 
 def test_a_kernel_that_reads_another_element_is_not_compiled() -> None:
     graph = small(workload("lora"), MEDIUM)
-    (lowered,) = compiled.programs(graph, 1)
+    (lowered,) = on_cpu.programs(graph, 1)
     first, *others = lowered.program.kernels
     mutant = next(iter(kernel_mutants(first))).kernel
     wrong = replace(lowered.program, kernels=(mutant, *others))
@@ -405,7 +408,7 @@ def test_a_kernel_that_reads_another_element_is_not_compiled() -> None:
 def test_a_wrong_kernel_is_found() -> None:
     program, other = small(workload("attention"), MEDIUM), small(workload("gqa"), MEDIUM)
     wrong = compile_graph(other, threads=1)
-    made = Compiled(program, wrong.program, "cpu", 1, "float32", wrong.entries, checked=True)
+    made = replace(wrong, graph=program, checked=True)
     with pytest.raises(WrongResult, match="attention: the compiled kernel differs"):
         made(**random_inputs(program))
     assert made.first_check is None

@@ -1,0 +1,173 @@
+"""Tilings for many threads: a graph's own where its tiles fit a block, and smaller ones elsewhere.
+
+A published graph is cut for a GPU, so its tiling is kept. What has none, an operator outside block
+graphs, or does not fit the shared memory or the registers of this machine, is cut again: of tiles
+that fit, those by which a multiprocessor loads the least.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from mlc_course.errors import SizeError
+from mlc_course.mugraph.codegen import (
+    LOAD,
+    PRODUCT,
+    BlockLowering,
+    KernelLowering,
+    Node,
+    Tiling,
+    cut_extent,
+    free_axes,
+    in_blocks,
+    live_nodes,
+    program_of,
+    published_tiling,
+    retiled,
+)
+from mlc_course.mugraph.ir import LOOP as IN_LOOP
+from mlc_course.mugraph.ir import KernelGraph
+from mlc_course.mugraph.kernel_checks import CodeVerdict, verify_program
+from mlc_course.mugraph.kernels import ZERO, Kernel, KernelProgram
+from mlc_course.mugraph.thread_kernels.spreads import matrix_spread, spread_of
+from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_threads
+
+GRID_TILES = (1, 8, 16, 32, 64, 128, 256)
+LOOP_TILES = (16, 32, 64, 128)
+MOST_SUMS = 96  # of one product that a thread has; a thread has at most 255 registers
+MOST = 200  # candidates of a block graph
+MULTIPROCESSORS = 132
+STARTING, STEPPING = 8192, 2048  # bytes that could come while a block starts, or waits at a barrier
+
+
+@dataclass(frozen=True)
+class ThreadProgram:
+    """A kernel program for many threads, with what its kernels were made of."""
+
+    program: KernelProgram
+    tilings: tuple[Tiling, ...]
+    gpu: Gpu
+
+    def verified(self, error: float = 1e-9) -> CodeVerdict:
+        """Compare the kernels with their graph over finite fields (``code_verification``).
+
+        Raises ``Undecided`` where the graph cannot be made small enough.
+        """
+        lower = partial(lower_for_threads, gpu=self.gpu)
+        return verify_program(
+            self.program, self.tilings, lower, error=error, iterations=self.gpu.stages + 1
+        )
+
+
+def thread_program(graph: KernelGraph, gpu: Gpu) -> ThreadProgram:
+    """Return the kernel program of a graph.
+
+    Operators outside block graphs get kernels of their own. Raises ``SizeError`` for a block graph
+    of which no tiles fit.
+    """
+    whole = in_blocks(graph)
+    own = {place for place, _ in graph.blocks}
+    kernels, tilings = list[Kernel](), list[Tiling]()
+    for place, _ in whole.blocks:
+        kernel, tiling = kernel_and_tiling(whole, place, gpu, is_cut=place in own)
+        kernels.append(kernel)
+        tilings.append(tiling)
+    return ThreadProgram(program_of(whole, kernels), tuple(tilings), gpu)
+
+
+def kernel_and_tiling(
+    graph: KernelGraph, place: int, gpu: Gpu, *, is_cut: bool
+) -> tuple[Kernel, Tiling]:
+    """Return the kernel of a block graph, and its tiling: the graph's if it ``is_cut`` and fits."""
+    published = published_tiling(dict(graph.blocks)[place])
+    refused: SizeError | None = None
+    for tiling in itertools.chain(
+        [published] if is_cut else [], smaller_tilings(graph, place, gpu)
+    ):
+        try:
+            check_fits(graph, place, tiling, gpu)
+            return lower_for_threads(graph, place, tiling, gpu), tiling
+        except SizeError as error:
+            refused = refused or error
+    if refused:
+        raise refused
+    return lower_for_threads(graph, place, published, gpu), published
+
+
+def smaller_tilings(graph: KernelGraph, place: int, gpu: Gpu) -> Iterator[Tiling]:
+    """Yield tilings whose tiles may fit, those first by which a multiprocessor loads the least."""
+    block = dict(graph.blocks)[place]
+    free = free_axes(graph, place)
+    choices: list[list[tuple[str, int]]] = []
+    for axis, tiles in (
+        *((axis, GRID_TILES) for axis, _ in block.grid if axis in free.grid),
+        *((loop, LOOP_TILES) for loop, _ in block.loops if loop in free.loops - free.assumed),
+    ):
+        total = cut_extent(graph, place, axis) or 1
+        choices.append([(axis, tile) for tile in dict.fromkeys(min(n, total) for n in tiles)])
+    found = [retiled(graph, place, dict(each)) for each in itertools.product(*choices)]
+    found = [each for each in found if _fits(graph, place, each, gpu)]
+    found.sort(key=lambda each: loaded(graph, place, each, gpu))
+    yield from found[:MOST]
+
+
+def loaded(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> int:
+    """Return the bytes that a multiprocessor loads for its blocks, and could while it waits."""
+    block = dict(graph.blocks)[place]
+    steps = math.prod(tiling[loop].steps for loop, _ in block.loops)
+    blocks = math.prod(tiling[axis].steps for axis, _ in block.grid)
+    total = STARTING + STEPPING * steps
+    for node in live_tiles(graph, place, tiling):
+        if node.kind == LOAD:
+            times = steps if node.stage == IN_LOOP else 1
+            total += math.prod(node.shape) * gpu.storage_bytes * times
+    return total * -(-blocks // MULTIPROCESSORS)
+
+
+def check_fits(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> None:
+    """Raise ``SizeError`` for tiles that cannot fit, before they are lowered.
+
+    Both operands of a product are in shared memory at once, and its sums in registers.
+    """
+    for node in live_tiles(graph, place, tiling):
+        if node.kind != PRODUCT:
+            continue
+        for a, b in zip(node.args[::2], node.args[1::2], strict=True):
+            needed = (math.prod(a.shape) + math.prod(b.shape)) * gpu.storage_bytes
+            if needed > gpu.shared_bytes:
+                raise SizeError(
+                    f"{graph.name}, block graph {place}: operands of {node.name}, in bytes",
+                    expected=f"at most the {gpu.shared_bytes} of a block's shared memory",
+                    got=needed,
+                    hint="cut the tiles smaller (tilings.retiled)",
+                )
+        spread = spread_of(node.shape, gpu.threads)
+        if gpu.matrix_unit:
+            spread = matrix_spread(node.shape, gpu.threads) or spread
+        if spread.elements > MOST_SUMS:
+            raise SizeError(
+                f"{graph.name}, block graph {place}: sums of {node.name} for each thread",
+                expected=f"at most {MOST_SUMS}",
+                got=spread.elements,
+                hint="cut the tiles smaller (tilings.retiled)",
+            )
+
+
+def _fits(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> bool:
+    try:
+        check_fits(graph, place, tiling, gpu)
+    except SizeError:
+        return False
+    return True
+
+
+def live_tiles(graph: KernelGraph, place: int, tiling: Tiling) -> list[Node]:
+    """Return the full tiles of a block graph that something needs."""
+    whole = KernelLowering(graph, place, tiling, BlockLowering)
+    tiles = whole.tiles({axis: ZERO for axis, _ in whole.grid}, ())
+    live = live_nodes(tiles)
+    return [node for node in tiles.nodes if node in live]
