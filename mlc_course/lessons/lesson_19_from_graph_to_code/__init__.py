@@ -17,7 +17,10 @@ from mlc_course.lessons.lesson_19_from_graph_to_code.knobs import (
     KNOBS,
     Counts,
     Form,
+    crowded,
     form,
+    loaded_bytes,
+    waits,
     without_barriers,
 )
 from mlc_course.lessons.lesson_19_from_graph_to_code.lineage import graph_lines, kernel_lines
@@ -33,11 +36,14 @@ __all__ = [
     "caught_by",
     "changed",
     "cpu_race",
+    "crowded",
     "float_error",
     "form",
     "gain",
     "graph_lines",
     "judged",
     "kernel_lines",
+    "loaded_bytes",
+    "waits",
     "without_barriers",
 ]

@@ -213,6 +213,8 @@ def without_barriers(kernel: Kernel, numbers: frozenset[int] | set[int]) -> Kern
 
 def waits(body: Body) -> int:
     """Return how many barriers a block comes to, at most."""
+    if len(body) > 1 and all(isinstance(each, Guard) for each in body):
+        return max(waits((each,)) for each in body)  # a body for every last step: a block runs one
     total = 0
     for each in body:
         match each:
@@ -254,3 +256,21 @@ def loaded_bytes(graph: KernelGraph, place: int, tiling: Tiling) -> int:
         if node in live and node.kind == LOAD
     )
     return blocks * elements * GPU.storage_bytes
+
+
+def crowded(kernel: Kernel) -> Kernel:
+    """Return a kernel with a barrier at every place where all threads of a block come by."""
+
+    def between(body: Body) -> Body:
+        found: list[Statement] = [Barrier()]
+        for each in body:
+            if isinstance(each, Loop):
+                each = replace(each, body=between(each.body))
+            if isinstance(each, Barrier):
+                continue
+            found.append(each)
+            if isinstance(each, Loop | Threads):
+                found.append(Barrier())
+        return tuple(found)
+
+    return replace(kernel, body=between(kernel.body))
