@@ -106,16 +106,10 @@ def verdict(number: int, kernel: Callable[..., Any]) -> tuple[bool, str]:
     (found,) = findings_here(Demand(boxed(kernel), (puzzle.check,)))
     if found.verdict is Verdict.MET:
         return True, f"Solved: {puzzle.asks} ({found.what})."
-    lines = [f"Not yet. {found.what}"]
-    lines += [
-        f"  {label:<9} {words}"
-        for label, words in (
-            ("expected", found.expected),
-            ("got", found.got),
-            ("hint", found.hint),
-        )
-        if words
-    ]
+    lines = [f"Not yet: {found.what}"]
+    got = "at" if found.got.startswith("line ") else "got"
+    labels = (("expected", found.expected), (got, found.got), ("hint", found.hint))
+    lines += [f"  {label:<9} {words}" for label, words in labels if words]
     return False, "\n".join(lines)
 
 

@@ -22,7 +22,11 @@ GENERATIONS: Mapping[int, tuple[str, str]] = {  # folders of the wheels: library
 }
 EXTRA = "cuda-text"
 ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?")
+STANDARD = "--std=c++17"
 TARGETS = ("sm_80", "sm_90", "sm_90a")  # for which the course's kernels are compiled in tests
+# KiB of shared memory that one block can have (CUDA C++ programming guide, compute capabilities).
+SHARED_KIB = {"80": 163, "86": 99, "87": 163, "89": 99, "90": 227, "100": 227, "103": 227}
+SMALLEST_SHARED_KIB = 99  # of those since sm_80
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,14 @@ def generations() -> tuple[int, ...]:
     return tuple(each for each in GENERATIONS if _library(each))
 
 
+def header_folders(generation: int) -> list[Path]:
+    """Return the folders with the headers that a generation's wheels bring; none without them."""
+    if generation not in GENERATIONS:
+        return []
+    _, folder = GENERATIONS[generation]
+    return [root / folder for root in _wheels() if (root / folder).is_dir()]
+
+
 def compile_cubin(text: str, arch: str, generation: int | None = None) -> Cubin:
     """Return the machine code of a text for an architecture such as ``sm_90``.
 
@@ -81,6 +93,12 @@ def checked_arch(arch: str) -> str:
             "no GPU architecture", expected=f"such as {', '.join(TARGETS)}", got=repr(arch)
         )
     return arch
+
+
+def shared_limit(arch: str) -> int:
+    """Return the most shared memory that a block can have, in bytes; a safe least if not known."""
+    number = checked_arch(arch).removeprefix("sm_").rstrip("af")
+    return 1024 * SHARED_KIB.get(number, SMALLEST_SHARED_KIB)
 
 
 def resources(log: str) -> Iterator[tuple[str, Resources]]:
@@ -122,11 +140,6 @@ def _library(generation: int) -> Path | None:
     names = ("libnvrtc.so.*", "nvrtc64_*.dll")
     found = (each for root in _wheels() for name in names for each in (root / folder).glob(name))
     return next((each for each in sorted(found) if "builtins" not in each.name), None)
-
-
-def _headers(generation: int) -> list[Path]:
-    _, folder = GENERATIONS[generation]
-    return [root / folder for root in _wheels() if (root / folder).is_dir()]
 
 
 @cache
@@ -178,7 +191,7 @@ def _compiled(
     created = library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), name, 0, None, None)
     checked(created, "create a program")
     try:
-        every = [*options, "--std=c++17", *(f"-I{each}" for each in _headers(generation))]
+        every = [*options, STANDARD, *(f"-I{each}" for each in header_folders(generation))]
         given = (ctypes.c_char_p * len(every))(*(each.encode() for each in every))
         status = library.nvrtcCompileProgram(program, len(every), given)
         log = taken("ProgramLog").rstrip(b"\0").decode(errors="replace")

@@ -235,7 +235,7 @@ def test_an_unknown_puzzle_is_refused() -> None:
 
 def test_an_attempt_prints_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     attempt(1, admitted_kernel("def k(t, out, a):\n    out[t.thread.x] = 1"))
-    assert capsys.readouterr().out.startswith("Not yet. race")
+    assert capsys.readouterr().out.startswith("Not yet: race: thread 0 of block 0")
 
 
 # ---- what the lesson says of kernels
