@@ -8,6 +8,7 @@ from mlc_course.lessons.lesson_19_from_graph_to_code.changes import (
     caught_by,
     changed,
     float_error,
+    hunted,
     judged,
 )
 from mlc_course.lessons.lesson_19_from_graph_to_code.code_explorer import CodeExplorer
@@ -41,6 +42,7 @@ __all__ = [
     "form",
     "gain",
     "graph_lines",
+    "hunted",
     "judged",
     "kernel_lines",
     "loaded_bytes",

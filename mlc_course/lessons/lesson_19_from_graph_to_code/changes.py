@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mlc_course.errors import UsageError, check_known
-from mlc_course.lessons.lesson_19_from_graph_to_code.knobs import Form
+from mlc_course.lessons.lesson_19_from_graph_to_code.knobs import Form, form
 from mlc_course.mugraph.codegen import Tiling
 from mlc_course.mugraph.ir import FLOAT64, KernelGraph, evaluate
 from mlc_course.mugraph.kernel_checks import CodeVerdict, Mutant, kernel_mutants, values
 from mlc_course.mugraph.kernels import Kernel
+from mlc_course.mugraph.programs import published
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,11 @@ NOTHING = "nothing: it is right"
 def changed(kernel: Kernel, name: str) -> Mutant:
     """Return a kernel with one of ``CHANGES``; raises ``UsageError`` where it has no such line."""
     check_known("no such change", name, CHANGES)
-    wanted = CHANGES[name]
+    return mutant(kernel, CHANGES[name])
+
+
+def mutant(kernel: Kernel, wanted: Change) -> Mutant:
+    """Return a kernel with a change; raises ``UsageError`` where it has no such line."""
     left = wanted.nth
     for each in kernel_mutants(kernel):
         before, _, after = each.where.partition("  ->  ")
@@ -63,16 +68,18 @@ def changed(kernel: Kernel, name: str) -> Mutant:
             if not left:
                 return each
             left -= 1
-    raise UsageError(f"{kernel.name}: it has no line for this change", expected=wanted.at, got=name)
+    raise UsageError(
+        f"{kernel.name}: it has no line for this change", expected=wanted.at, got=wanted.kind
+    )
 
 
-def judged(form: Form, name: str) -> CodeVerdict:
+def judged(made: Form, name: str) -> CodeVerdict:
     """Verify a changed kernel as code."""
 
     def lower(graph: KernelGraph, place: int, tiling: Tiling) -> Kernel:
-        return changed(form.lower(graph, place, tiling), name).kernel
+        return changed(made.lower(graph, place, tiling), name).kernel
 
-    return replace(form, lower=lower, kernel=changed(form.kernel, name).kernel).verified()
+    return replace(made, lower=lower, kernel=changed(made.kernel, name).kernel).verified()
 
 
 def caught_by(verdict: CodeVerdict) -> str:
@@ -84,20 +91,41 @@ def caught_by(verdict: CodeVerdict) -> str:
     return FIELD if verdict.differs else NOTHING
 
 
-def float_error(form: Form, name: str) -> float:
-    """Return the largest error of a changed kernel on random numbers, in steps of all threads.
+def float_error(made: Form, name: str) -> float:
+    """Return the largest error of a changed kernel on random numbers, as ``kernel_error`` does."""
+    small = made.small()
+    return kernel_error(small, changed(small.kernel, name).kernel)
 
-    It is a share of the largest element; the sizes are small.
+
+def kernel_error(small: Form, kernel: Kernel) -> float:
+    """Return the largest error of a kernel on random numbers, as a share of the largest element.
+
+    All threads keep in step, a copy is done at once, and an element is found by its index. The
+    error is infinite where an index is out of bounds.
     """
-    small = form.small()
     rng = np.random.default_rng(0)
     shapes = small.graph.input_shapes
     inputs = [rng.standard_normal(shape) for shape in shapes.values()]
     (exact,) = evaluate(small.graph, inputs, FLOAT64)
-    kernel = changed(small.kernel, name).kernel
     given = dict(zip(shapes, inputs, strict=True))
     try:
         (found,) = values(kernel, [given[each.name] for each in kernel.inputs], FLOAT64)
     except IndexError:
         return float("inf")
     return float(np.abs(found - exact).max() / np.abs(exact).max())
+
+
+# ---- the exercises' kernels
+
+HUNTED: Mapping[str, Change] = {
+    "A": Change("iteration", "copy w1[(k + 2)", reads="W1[64*(k + 1)"),
+    "B": Change("exchange", "gate[i, c] = 0"),
+    "C": Change("stage", "copy x[(k + 2)"),
+    "D": Change("await", "await copies", 1),
+}
+
+
+def hunted() -> dict[str, Kernel]:
+    """Return four kernels of the fused gated MLP on small sizes, each with one line changed."""
+    kernel = form(published("gated_mlp_fused")).small().kernel
+    return {letter: mutant(kernel, change).kernel for letter, change in HUNTED.items()}
