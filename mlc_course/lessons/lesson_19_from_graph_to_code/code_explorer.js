@@ -31,7 +31,8 @@ const listing = (label, testid, choose) => {
     }, row.text || " ")));
     current = -1;
   };
-  return { list, fill };
+  const again = () => { if (current >= 0) set(current); };
+  return { list, fill, again };
 };
 
 // Scroll a row into view, within its list only: the page must stay where it is.
@@ -87,6 +88,7 @@ function render({ model, el }) {
   follow(model, ["knob", "language"], () => {
     kernel.fill(code().rows);
     for (const row of graph.list.children) row.classList.remove("mlc-marked");
+    graph.again();
   });
   follow(model, ["knob"], () => { counts.innerHTML = model.get("counts")[model.get("knob")]; });
   follow(model, ["svg"], () => { chart.innerHTML = model.get("svg"); });
