@@ -36,7 +36,12 @@ DEFAULT_ARCH = "sm_80"  # whose machine language newer ones can be compiled to
 def lower(graph: KernelGraph, options: Options) -> ThreadProgram:
     """Return the kernels for a GPU; products of two-byte numbers are on its matrix unit."""
     size, most = STORAGE_BYTES[options.storage], shared_limit(options.arch or DEFAULT_ARCH)
-    gpu = Gpu(storage_bytes=size, most_shared_bytes=most, matrix_unit=size == 2)
+    gpu = Gpu(
+        storage_bytes=size,
+        most_shared_bytes=most,
+        matrix_unit=size == 2,
+        narrow_range=options.storage == "float16",
+    )
     return thread_program(graph, gpu)
 
 
