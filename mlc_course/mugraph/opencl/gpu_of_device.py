@@ -18,4 +18,5 @@ def gpu_of(device: Device, storage: str) -> Gpu:
         shared_bytes=min(SHARED_BYTES, device.shared_bytes),
         stages=STAGES,
         storage_bytes=STORAGE_BYTES[storage],
+        multiprocessors=device.cores,
     )

@@ -102,7 +102,8 @@ class Gpu:
     A block has ``threads`` threads and at most ``shared_bytes`` of shared memory; an asynchronous
     copy moves up to ``copy_bytes``. A pipeline has up to ``stages`` slots. ``storage_bytes`` is the
     size of an element in storage; sums have four. With a ``matrix_unit`` products whose operands
-    have two bytes are computed on it, where their tiles have the extents for it.
+    have two bytes are computed on it, where their tiles have the extents for it. Blocks are run by
+    so many ``multiprocessors``.
     """
 
     threads: int = 128
@@ -111,6 +112,7 @@ class Gpu:
     copy_bytes: int = 16
     storage_bytes: int = 2
     matrix_unit: bool = False
+    multiprocessors: int = 132
 
     def bytes_of(self, role: Role) -> int:
         """Return the size of an element."""

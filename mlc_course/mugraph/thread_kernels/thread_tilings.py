@@ -40,7 +40,6 @@ GRID_TILES = (1, 8, 16, 32, 64, 128, 256)
 LOOP_TILES = (16, 32, 64, 128)
 MOST_SUMS = 96  # of one product that a thread has; a thread has at most 255 registers
 MOST = 200  # candidates of a block graph
-MULTIPROCESSORS = 132
 STARTING, STEPPING = 8192, 2048  # bytes that could come while a block starts, or waits at a barrier
 
 
@@ -125,7 +124,7 @@ def loaded(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> int:
         if node.kind == LOAD:
             times = steps if node.stage == IN_LOOP else 1
             total += math.prod(node.shape) * gpu.storage_bytes * times
-    return total * -(-blocks // MULTIPROCESSORS)
+    return total * -(-blocks // gpu.multiprocessors)
 
 
 def check_fits(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> None:
