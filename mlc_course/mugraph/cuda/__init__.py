@@ -7,6 +7,7 @@ from mlc_course.mugraph.cuda.nvrtc import (
     compile_cubin,
     compile_ptx,
     generations,
+    shared_limit,
 )
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "compile_cubin",
     "compile_ptx",
     "generations",
+    "shared_limit",
 ]

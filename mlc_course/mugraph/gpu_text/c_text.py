@@ -57,7 +57,7 @@ WIDE_PLACES = 1 << 31  # a tensor with so many elements needs longer indices
 BINDS = {"&": 0, "^": 1, "==": 2, "<": 3, "+": 4, "*": 5, "//": 5, "%": 5}  # as in C
 SIGNS = {"&": "&&", "//": "/"}
 INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
-WIDTHS = (2, 4, 8)
+WIDTHS = (2, 4)
 Spelled = Callable[[Read], str]
 
 
@@ -86,7 +86,7 @@ def source_of(kernels: Sequence[Kernel], dialect: Dialect, storage: str) -> Sour
                 hint="lower for this storage (Gpu.storage_bytes)",
             )
     taken = set(RESERVED)
-    names = tuple(_unused(each.name, taken) for each in kernels)
+    names = tuple(_unused(f"{each.name}_kernel", taken) for each in kernels)
     writers = [
         _Writer(kernel, name, dialect, storage) for kernel, name in zip(kernels, names, strict=True)
     ]
@@ -115,7 +115,7 @@ def launch_grid(kernel: Kernel, dialect: Dialect) -> tuple[int, int, int]:
 def _called(text: str, dialect: Dialect, storage: str) -> list[str]:
     """The pieces that a text calls, and those that these call, in the order of the dialect."""
     wanted = set[str]()
-    words = set(re.findall(r"\w+", text))
+    words = set(re.findall(r"\w+", re.sub("//.*", "", text)))
     while words:
         found = {name for name in dialect.pieces if name.partition(":")[0] in words} - wanted
         found = {name for name in found if name.partition(":")[2] in ("", storage)}
@@ -279,7 +279,9 @@ class _Writer:
             case Read():
                 return read(value)
             case Select(when, then, otherwise):
-                parts = (self.value(each, read, 1, width) for each in (then, otherwise))
+                parts = [self.value(each, read, 1, width) for each in (then, otherwise)]
+                if width > 1:
+                    parts = [f"(float{width})({each})" for each in parts]
                 return f"({self.index(when)} ? {' : '.join(parts)})"
             case Apply(name, (a, b)) if name in INFIX:
                 sign, own = INFIX[name]
@@ -483,7 +485,7 @@ class _Writer:
             return outside and are_neighbours(x.buffer, x.index, lane, width)
 
         target = Read(s.target, s.index)
-        loads = list(dict.fromkeys(each for each in reads(s.value) if is_wide(each)))
+        loads = list(dict.fromkeys(each for each in _always_read(s.value) if is_wide(each)))
         stores = is_wide(target)
         if not loads and not stores:
             return self._over(s, (replace(axis, lanes=1),))
@@ -532,6 +534,16 @@ def _uses(read: Read, name: str) -> bool:
 def _at_lane(read: Read, name: str, number: int) -> Read:
     index = tuple(substituted(each, {name: const(number)}) for each in read.index)
     return replace(read, index=index)
+
+
+def _always_read(value: Value) -> Iterator[Read]:
+    """The reads of a value that no condition decides about."""
+    match value:
+        case Read():
+            yield value
+        case Apply(_, args):
+            for each in args:
+                yield from _always_read(each)
 
 
 def _conditions(value: Value) -> Iterator[Expr]:

@@ -27,6 +27,8 @@ def are_neighbours(buffer: Buffer, index: tuple[Expr, ...], axis: Expr, width: i
 
     ``axis`` is a variable that counts from 0 to ``width``.
     """
+    if not index:
+        return False
     name = axis.args[0]
     *before, last = index
     if any(name in variables(each) for each in before):

@@ -16,6 +16,7 @@ def gpu_of(device: Device, storage: str) -> Gpu:
     return Gpu(
         threads=min(THREADS, device.most_threads),
         shared_bytes=min(SHARED_BYTES, device.shared_bytes),
+        most_shared_bytes=device.shared_bytes,
         stages=STAGES,
         storage_bytes=STORAGE_BYTES[storage],
         multiprocessors=device.cores,

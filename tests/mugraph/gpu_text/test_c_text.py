@@ -26,6 +26,7 @@ from mlc_course.mugraph.kernels.kernel_program import (
     Guard,
     Kernel,
     Read,
+    Remark,
     Select,
     Threads,
 )
@@ -136,7 +137,7 @@ def test_names_that_c_has_another_use_for_are_changed(names: str, dialect: Diale
 def test_two_kernels_do_not_have_one_name() -> None:
     (kernel,) = thread_program(published("n_trans_fused"), Gpu()).program.kernels
     source = source_of([kernel, kernel], CUDA, "float16")
-    assert source.names == ("n_trans_fused", "n_trans_fused_2")
+    assert source.names == ("n_trans_fused_kernel", "n_trans_fused_kernel_2")
 
 
 # ---- indices
@@ -220,6 +221,28 @@ def test_a_choice_by_lane_is_made_lane_by_lane() -> None:
     s = Compute(OUT, (ZERO, T % 16 * 4 + C), chosen, WIDE)
     assert "vload4" not in one_line(s, OPENCL)
     assert "c < 2 ?" in one_line(s, OPENCL)
+
+
+def test_what_a_condition_leaves_out_is_not_loaded() -> None:
+    """The branch that is not taken may be out of bounds."""
+    chosen = Select(X < 2, Read(A, (X, T % 8 * 4 + C)), Read(A, (X + -2, T % 8 * 4 + C)))
+    s = Compute(OUT, (ZERO, T % 16 * 4 + C), chosen, WIDE)
+    cuda, opencl = one_line(s), one_line(s, OPENCL)
+    assert "load(A_part" not in cuda
+    assert "block_x < 2 ? (float4)(vload4(" in opencl
+
+
+def test_one_branch_of_a_choice_may_be_one_number() -> None:
+    s = Compute(
+        OUT, (ZERO, T % 16 * 4 + C), Select(X < 2, Read(A, (X, T % 8 * 4 + C)), Constant(ONE)), WIDE
+    )
+    assert "(float4)(1.0f)" in one_line(s, OPENCL)
+
+
+def test_remarks_call_nothing() -> None:
+    kernel = Kernel("k", (), 32, (), (OUT,), (), (Remark("store of largest"),), storage_bytes=4)
+    assert "smallest" not in source_of([kernel], OPENCL, "float32").text
+    assert "largest(" not in source_of([kernel], CUDA, "float32").text
 
 
 # ---- arithmetic

@@ -1,6 +1,6 @@
 // blocks x < 128; 128 threads each; 55296 bytes of shared memory
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void gated_mlp_fused(
+void gated_mlp_fused_kernel(
     __global const float* restrict X,
     __global const float* restrict W1,
     __global const float* restrict W2,

@@ -80,7 +80,7 @@ __device__ __forceinline__ void multiply_add(
 
 // blocks x < 256; 128 threads each; 35584 bytes of shared memory
 extern "C" __global__ void __launch_bounds__(128, 1)
-rms_norm_matmul_fused(
+rms_norm_matmul_fused_kernel(
     const half* __restrict__ X,
     const half* __restrict__ G,
     const half* __restrict__ W,
