@@ -105,8 +105,9 @@ def test_what_is_no_number_stays_none() -> None:
 
 def test_names_that_c_has_another_use_for_are_right() -> None:
     graph = parse(
-        "kernel(float[local=6, x2=8], int4[x2, double=8]):\n  half = matmul(float, int4)\n"
-        "  barrier = exp(half)\n  get_local_id = add(barrier, half)\n  return get_local_id, half\n"
+        "rotate(float[local=6, x2=8], int4[x2, double=8]):\n  half = matmul(float, int4)\n"
+        "  barrier = exp(half)\n  get_local_id = add(barrier, half)\n  M_PI = exp(half)\n"
+        "  return get_local_id, half, M_PI\n"
     )
     assert agrees(compile_graph(graph, "opencl"), inputs_of(graph))
 
