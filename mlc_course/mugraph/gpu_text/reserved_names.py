@@ -32,9 +32,9 @@ get_global_offset get_local_linear_id get_global_linear_id get_fence to_addr CLK
 CLK_GLOBAL_MEM_FENCE abs_diff acospi add_sat asinpi atan2pi atanpi atom_add atom_and atom_cmpxchg
 atom_dec atom_inc atom_max atom_min atom_or atom_sub atom_xchg atom_xor bitselect clz ctz
 fast_length fast_normalize fast_distance fract hadd isgreater isgreaterequal isless islessequal
-islessgreater isnormal isnotequal isordered isunordered kernel_exec lgamma_r mad_hi mad_sat memory_order
-memory_scope mul_hi popcount remquo rhadd rootn rotate shuffle2 signbit smoothstep sub_sat tanpi
-upsample vec_step wait_group_events CHAR_BIT CHAR_MAX CHAR_MIN DBL_DIG DBL_EPSILON DBL_MANT_DIG
+islessgreater isnormal isnotequal isordered isunordered kernel_exec lgamma_r mad_hi mad_sat
+memory_order memory_scope mul_hi popcount remquo rhadd rootn rotate shuffle2 signbit smoothstep sub_sat
+tanpi upsample vec_step wait_group_events CHAR_BIT CHAR_MAX CHAR_MIN DBL_DIG DBL_EPSILON DBL_MANT_DIG
 DBL_MAX DBL_MAX_10_EXP DBL_MAX_EXP DBL_MIN DBL_MIN_10_EXP DBL_MIN_EXP DBL_RADIX FLT_DIG FLT_EPSILON
 FLT_MANT_DIG FLT_MAX FLT_MAX_10_EXP FLT_MAX_EXP FLT_MIN FLT_MIN_10_EXP FLT_MIN_EXP FLT_RADIX
 FP_ILOGB0 FP_ILOGBNAN HALF_DIG HALF_EPSILON HALF_MANT_DIG HALF_MAX HALF_MIN HALF_RADIX HUGE_VALF
