@@ -80,16 +80,9 @@ def _platforms() -> list[Any]:
     """All platforms that have a device."""
     cl = pyopencl()
     try:
-        found = [each for each in cl.get_platforms() if _has_device(each)]
+        return [each for each in cl.get_platforms() if _has_device(each)]
     except cl.Error:  # the loader finds no driver
-        found = []
-    if not found:
-        raise MachineError(
-            "no OpenCL platform is on this machine",
-            expected=f"PoCL, which x86-64 Linux gets from {INSTALL}, or another driver",
-            hint=MEANWHILE,
-        )
-    return found
+        return []
 
 
 def _has_device(platform: Any) -> bool:
@@ -102,8 +95,14 @@ def _has_device(platform: Any) -> bool:
 def chosen(platforms: list[Any], wanted: str) -> Any:
     """Return the platform with ``wanted`` in its name; PoCL's, or the first, for "".
 
-    Raises ``UsageError`` where there is none.
+    Raises ``MachineError`` where there are no platforms, ``UsageError`` where none has that name.
     """
+    if not platforms:
+        raise MachineError(
+            "no OpenCL platform is on this machine",
+            expected=f"PoCL, which x86-64 Linux gets from {INSTALL}, or another driver",
+            hint=MEANWHILE,
+        )
     names = [str(each.name) for each in platforms]
     found = [p for p, name in zip(platforms, names, strict=True) if wanted.lower() in name.lower()]
     if not found:
