@@ -107,6 +107,7 @@ class Gpu:
     With a ``matrix_unit`` products whose operands have two bytes are computed on it, where their
     tiles have the extents for it. With a ``narrow_range``, that of float16, operands are left out
     that grow as exp does.
+    Blocks are run by so many ``multiprocessors``.
     """
 
     threads: int = 128
@@ -117,6 +118,7 @@ class Gpu:
     storage_bytes: int = 2
     matrix_unit: bool = False
     narrow_range: bool = False
+    multiprocessors: int = 132
 
     @property
     def limit(self) -> int:
