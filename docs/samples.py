@@ -29,7 +29,9 @@ from mlc_course.exercise import UnmetCheck, check, computes, inner_stride, sched
 from mlc_course.mugraph.codegen import retiled
 from mlc_course.mugraph.cost import cost, target
 from mlc_course.mugraph.cpu_kernels import Cpu, lower
+from mlc_course.mugraph.gpu_text import CUDA, source_of
 from mlc_course.mugraph.programs import published, workload
+from mlc_course.mugraph.thread_kernels import Gpu, thread_program
 from mlc_course.tensor_program.ladders import Record, load, made_on, record
 from mlc_course.tensor_program.plots import machines_drawing, save_machines
 from mlc_course.tensor_program.problems import matmul
@@ -290,6 +292,43 @@ def a_kernel() -> str:
     return fenced(str(kernel))
 
 
+def cuda_text() -> str:
+    """The loop of the fused gated MLP in CUDA C++."""
+    lowered = thread_program(published("gated_mlp_fused"), Gpu(matrix_unit=True))
+    text = source_of(lowered.program.kernels, CUDA, "float16").text
+    start = text.index("  for (int k")
+    return fenced(text[start : text.index("\n  // Y = store", start)], "cuda")
+
+
+def gpu_text() -> str:
+    """What the kernels of ``benchmarks/gpu_text.py`` need, a line for each kind of graph."""
+    record = recorded("gpu_text")
+    lines = []
+    for kind in dict.fromkeys(row["kind"] for row in record["rows"]):
+        own = [row for row in record["rows"] if row["kind"] == kind]
+        kernels = {(row["graph"], row["kernel"], row["storage"]) for row in own}
+        spilling = sum(row["spills"] > 0 for row in own)
+        lines.append(
+            f"| {kind} | {len({row['graph'] for row in own})} | {len(kernels)} | "
+            f"{_range(own, 'registers')} | {_range(own, 'shared', 1024)} | "
+            f"{_range(own, 'barriers')} | {spilling} of {len(own)} |"
+        )
+    head = (
+        "| graphs | number | kernels, by storage | registers a thread | shared KiB a block | "
+        "barriers | spill |"
+    )
+    compilers = " and ".join(str(each) for each in sorted(record["generations"]))
+    return (
+        f"{rows(head, *lines)}\n\nFor sm_80, sm_90 and sm_90a, with NVRTC {compilers}; "
+        f"{made_on(record)}; `benchmarks/gpu_text.py`."
+    )
+
+
+def _range(some: list[dict[str, float]], key: str, unit: int = 1) -> str:
+    low, high = (round(each(row[key] for row in some) / unit) for each in (min, max))
+    return f"{low} to {high}"
+
+
 def kernels_beside_numpy() -> str:
     """The figures of ``benchmarks/codegen_cpu.py`` on both machines, a line for each program."""
     parts = []
@@ -382,6 +421,8 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "models": models,
     "grading": grading,
     "a-kernel": a_kernel,
+    "cuda-text": cuda_text,
+    "gpu-text": gpu_text,
     "kernels-beside-numpy": kernels_beside_numpy,
     "other-compilers": other_compilers,
 }

@@ -29,7 +29,8 @@ from mlc_course.units import plural
 CELL, ROW = 26.0, 17.0
 LEFT, TOP, MARGIN = 108.0, 62.0, 10.0
 TINY = 11
-MOST_ROWS = 40
+LOW_ROW = 11.5  # where there are more than FEW_ROWS
+FEW_ROWS, MOST_ROWS = 16, 40
 HATCH = (
     '<defs><pattern id="mlc-unused" width="7" height="7" patternUnits="userSpaceOnUse" '
     f'patternTransform="rotate(45)"><rect width="7" height="7" fill="{PAGE_PAPER}"/>'
@@ -79,15 +80,17 @@ def banks_svg(request: Request) -> str:
     served = request.served()
     shown = served[:MOST_ROWS]
     title = f"Shared memory: {plural(len(served), 'wavefront')}"
-    parts = [HATCH, *_head(title, "bank", BANKS)]
+    parts, high = [HATCH, *_head(title, "bank", BANKS)], _row_height(len(served))
     for number, row in enumerate(shown):
-        y = TOP + number * ROW
-        parts.append(_label(y, f"wavefront {number + 1}"))
+        y = TOP + number * high
+        parts.append(_label(y, high, f"wavefront {number + 1}"))
         for bank in range(BANKS):
-            parts += _cell(bank, y, lanes_text(row[bank][1]) if bank in row else None)
-    parts += _rest(len(served))
-    high = TOP + ROW * (len(shown) + (len(served) > MOST_ROWS)) + MARGIN
-    return document(LEFT + BANKS * CELL + MARGIN, high, f"{title}. {banks_words(request)}", parts)
+            words = lanes_text(row[bank][1]) if bank in row else None
+            parts += _cell(bank, y, high, words)
+    parts += _rest(len(served), high)
+    wide = LEFT + BANKS * CELL + MARGIN
+    said = f"{title}. {banks_words(request)}"
+    return document(wide, _height(len(served), high), said, parts)
 
 
 # ---- device memory
@@ -117,24 +120,25 @@ def lines_svg(request: Request) -> str:
                 wanted.setdefault(word, []).append(lane)
     lines, sectors = request.cache_lines, set(request.sectors)
     title = f"Device memory: {plural(len(sectors), 'sector')}"
-    parts = [HATCH, *_head(title, "word of the line", WORDS_A_LINE)]
+    parts, high = [HATCH, *_head(title, "word of the line", WORDS_A_LINE)], _row_height(len(lines))
     for number, line in enumerate(lines[:MOST_ROWS]):
-        y = TOP + number * ROW
-        parts.append(_label(y, f"byte {line * CACHE_LINE:,}"))
+        y = TOP + number * high
+        parts.append(_label(y, high, f"byte {line * CACHE_LINE:,}"))
         for word in range(WORDS_A_LINE):
             place = line * WORDS_A_LINE + word
             is_moved = place // WORDS_A_SECTOR in sectors
             lanes = lanes_text(wanted[place]) if place in wanted else None
-            parts += _cell(word, y, lanes, fill="url(#mlc-unused)" if is_moved else PAGE_PAPER)
+            fill = "url(#mlc-unused)" if is_moved else PAGE_PAPER
+            parts += _cell(word, y, high, lanes, fill=fill)
         for start in range(0, WORDS_A_LINE, WORDS_A_SECTOR):
             if (line * WORDS_A_LINE + start) // WORDS_A_SECTOR in sectors:
                 frame = 'fill-opacity="0"'
                 x, wide = LEFT + start * CELL, WORDS_A_SECTOR * CELL
-                parts.append(rect(x, y, wide, ROW, line=1.8, round_by=0, more=frame))
-    parts += _rest(len(lines))
-    high = TOP + ROW * (min(len(lines), MOST_ROWS) + (len(lines) > MOST_ROWS)) + MARGIN
+                parts.append(rect(x, y, wide, high, line=1.8, round_by=0, more=frame))
+    parts += _rest(len(lines), high)
     wide = LEFT + WORDS_A_LINE * CELL + MARGIN
-    return document(wide, high, f"{title}. {lines_words(request)}", parts)
+    said = f"{title}. {lines_words(request)}"
+    return document(wide, _height(len(lines), high), said, parts)
 
 
 # ---- threads and steps
@@ -150,18 +154,17 @@ def steps_svg(run: Run, array: str, *, block: int = 0, warp: int = 0) -> str:
         raise UsageError(f"no access to {array} by block {block}, warp {warp}", got=array)
     memory = next(each for each in run.table.memories if each.name == array)
     title = f"{array}, block {block}: which thread accesses which element"
-    parts = [HATCH, *_head(title, "thread", WARP, warp * WARP)]
-    shown = requests[:MOST_ROWS]
-    for number, request in enumerate(shown):
-        y = TOP + number * ROW
-        parts.append(_label(y, f"{number + 1}. {'write' if request.writes else 'read'}"))
+    parts, high = [*_head(title, "thread", WARP, warp * WARP)], _row_height(len(requests))
+    for number, request in enumerate(requests[:MOST_ROWS]):
+        y = TOP + number * high
+        parts.append(_label(y, high, f"{number + 1}. {'write' if request.writes else 'read'}"))
         for lane, at in enumerate(request.addresses):
             index = None if at == NOT_HERE else ",".join(map(str, memory.index(at)))
-            parts += _cell(lane, y, index, strong=request.writes)
-    parts += _rest(len(requests))
-    high = TOP + ROW * (len(shown) + (len(requests) > MOST_ROWS)) + MARGIN
+            parts += _cell(lane, y, high, index, strong=request.writes)
+    parts += _rest(len(requests), high)
     said = "; ".join(steps_words(run, array, block=block, warp=warp)[:4])
-    return document(LEFT + WARP * CELL + MARGIN, high, f"{title}: {said}", parts)
+    wide = LEFT + WARP * CELL + MARGIN
+    return document(wide, _height(len(requests), high), f"{title}: {said}", parts)
 
 
 def steps_words(run: Run, array: str, *, block: int = 0, warp: int = 0) -> list[str]:
@@ -191,24 +194,39 @@ def _head(title: str, across: str, count: int, first: int = 0) -> Iterator[str]:
         yield text(LEFT + (number + 0.5) * CELL, TOP - 8, str(first + number), size=TINY)
 
 
-def _label(y: float, words: str) -> str:
-    return text(LEFT - 8, y + ROW - 4, words, size=TINY, anchor="end")
+def _row_height(rows: int) -> float:
+    return ROW if rows <= FEW_ROWS else LOW_ROW
+
+
+def _height(rows: int, high: float) -> float:
+    """The height of a picture with so many rows, and a line that says how many are left out."""
+    return TOP + high * min(rows, MOST_ROWS) + (ROW if rows > MOST_ROWS else 0) + MARGIN
+
+
+def _label(y: float, high: float, words: str) -> str:
+    return text(LEFT - 8, y + high / 2 + 3.7, words, size=min(TINY, high - 1.5), anchor="end")
 
 
 def _cell(
-    column: int, y: float, words: str | None, *, fill: str = PAGE_PAPER, strong: bool = True
+    column: int,
+    y: float,
+    high: float,
+    words: str | None,
+    *,
+    fill: str = PAGE_PAPER,
+    strong: bool = True,
 ) -> Iterator[str]:
     x = LEFT + column * CELL
     is_used = words is not None
     colour = (PAGE_OURS if strong else PAGE_TINT) if is_used else fill
-    yield rect(x, y, CELL, ROW, fill=colour, stroke=PAGE_INK, line=0.4, round_by=0)
+    yield rect(x, y, CELL, high, fill=colour, stroke=PAGE_INK, line=0.4, round_by=0)
     if words is not None:
         ink = PAGE_PAPER if strong else PAGE_INK
-        size = TINY if len(words) < 5 else 8
-        yield text(x + CELL / 2, y + ROW - 4.5, words, size=size, colour=ink)
+        size = min(TINY if len(words) < 5 else 8, high - 1.5)
+        yield text(x + CELL / 2, y + high / 2 + size / 3, words, size=size, colour=ink)
 
 
-def _rest(count: int) -> Iterator[str]:
+def _rest(count: int, high: float) -> Iterator[str]:
     if count > MOST_ROWS:
-        y = TOP + MOST_ROWS * ROW
+        y = TOP + MOST_ROWS * high
         yield text(LEFT, y + ROW - 4, f"and {count - MOST_ROWS} more", size=TINY, anchor="start")

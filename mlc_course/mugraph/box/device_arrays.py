@@ -19,7 +19,7 @@ from mlc_course.mugraph.box.schedule import Clock
 from mlc_course.mugraph.ir import Array
 from mlc_course.mugraph.thread_kernels import WIDEST
 
-WIDTHS = (1, 2, 4)
+WIDTHS = (2, 4, 8)  # of neighbours in one access, of at most WIDEST bytes
 DEEPEST = 20  # calls of functions in a kernel
 Spot = tuple[object, ...]
 Columns = tuple[int | None, int | None, int | None, int | None]
@@ -87,13 +87,18 @@ def place_of(frame: FrameType) -> Place:
     return Place(frame.f_lineno, line)
 
 
+def nothing(shape: tuple[int, ...], kind: np.dtype[Any]) -> Array:
+    """Return what is read where nothing is: nan, or 0 of whole numbers."""
+    return np.full(shape, np.nan if kind.kind == "f" else 0, kind)
+
+
 def _span(index: tuple[int, ...], width: int) -> Any:
     """Return what NumPy takes for an element, or for neighbours."""
     return index if width == 1 else (*index[:-1], slice(index[-1], index[-1] + width))
 
 
 class DeviceArray:
-    """An array in device or shared memory: ``a[i]``, ``a[i, j]``, or 2 or 4 neighbours at once.
+    """An array in device or shared memory: ``a[i]``, ``a[i, j]``, or a few neighbours at once.
 
     ``a[4 * i : 4 * i + 4]`` is one wide access, as of a ``float4``: it has to begin at a multiple
     of its size.
@@ -125,8 +130,8 @@ class DeviceArray:
     def __getitem__(self, key: Any) -> Any:
         index, width = self._entered(key, sys._getframe(1), writes=False)
         if index is None:
-            missing = np.full(width, np.nan).astype(self._data.dtype, casting="unsafe")
-            return missing if isinstance(key, slice) or width > 1 else missing[0]
+            missing = nothing((width,), self._data.dtype)
+            return missing if width > 1 else missing[0]
         found = self._data[_span(index, width)]
         return found if width == 1 else found.copy()
 
@@ -200,11 +205,11 @@ class DeviceArray:
             if last.start is None or last.stop is None or last.step not in (None, 1):
                 raise UsageError(f"{name}: neighbours", expected=f"as in {name}[4 * i : 4 * i + 4]")
             width, last = int(last.stop) - int(last.start), last.start
-            widths = [w for w in WIDTHS if w > 1 and w * self._memory.itemsize <= WIDEST]
+            widths = [w for w in WIDTHS if w * self._memory.itemsize <= WIDEST]
             if width not in widths:
                 raise UsageError(
                     f"{name}: neighbours in one access",
-                    expected=" or ".join(map(str, widths)),
+                    expected=" or ".join(map(str, widths)) or "one",
                     got=width,
                 )
         return tuple(self._whole(each) for each in (*outer, last)), width

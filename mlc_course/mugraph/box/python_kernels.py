@@ -16,9 +16,10 @@ CUDA's names for ``t.block``, ``t.thread``, ``t.threads``, ``t.blocks``, ``t.sha
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ import numpy as np
 
 from mlc_course.errors import CourseError, UsageError
 from mlc_course.mugraph.box.access_log import AccessLog, Memory, Place, Table
-from mlc_course.mugraph.box.device_arrays import DeviceArray, Session, place_of
+from mlc_course.mugraph.box.device_arrays import DeviceArray, Session, nothing, place_of
 from mlc_course.mugraph.box.faults import Fault, KernelFault, races
 from mlc_course.mugraph.box.schedule import (
     Clock,
@@ -189,6 +190,18 @@ def _number(number: int, extents: Triple) -> Triple:
     )
 
 
+def _check_apart(arguments: Mapping[str, Any]) -> None:
+    """Races over an element are seen by its array, so no two arrays may share memory."""
+    arrays = [(name, each) for name, each in arguments.items() if isinstance(each, np.ndarray)]
+    for (one, a), (other, b) in itertools.combinations(arrays, 2):
+        if np.may_share_memory(a, b):
+            raise UsageError(
+                f"{one} and {other} share memory",
+                expected="arrays of their own",
+                hint="give the array once, and let the kernel read and write it",
+            )
+
+
 class _Launch:
     def __init__(
         self,
@@ -215,6 +228,7 @@ class _Launch:
             self._argument(name, value)
             for name, value in zip(self._names(arguments), arguments, strict=True)
         ]
+        _check_apart(dict(zip(self._names(arguments), arguments, strict=True)))
         self.shared_arrays: dict[str, tuple[DeviceArray, str]] = {}
         self.shared_end = 0
         self.barriers = 0
@@ -259,7 +273,7 @@ class _Launch:
                 got=f"{start + size * kind.itemsize:,}",
             )
         self.shared_end = start + size * kind.itemsize
-        data = np.full(extents, np.nan).astype(kind, casting="unsafe")
+        data = nothing(extents, kind)
         memory = Memory(name, extents, kind.itemsize, "shared", start)
         array = DeviceArray(self.session, memory, data, np.zeros(size, bool))
         self.shared_arrays[name] = array, dtype

@@ -25,6 +25,7 @@ from mlc_course.mugraph.cuda.nvrtc import (
     compile_cubin,
     compile_ptx,
     generations,
+    shared_limit,
 )
 from mlc_course.mugraph.cuda.with_cupy import CupyRun, compiled_by_cupy, cupy, cupy_told
 
@@ -49,4 +50,5 @@ __all__ = [
     "gpus",
     "kernel_arch",
     "launch_plan",
+    "shared_limit",
 ]

@@ -24,6 +24,9 @@ EXTRA = "cuda-text"
 ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?")
 STANDARD = "--std=c++17"
 TARGETS = ("sm_80", "sm_90", "sm_90a")  # for which the course's kernels are compiled in tests
+# KiB of shared memory that one block can have (CUDA C++ programming guide, compute capabilities).
+SHARED_KIB = {"80": 163, "86": 99, "87": 163, "89": 99, "90": 227, "100": 227, "103": 227}
+SMALLEST_SHARED_KIB = 99  # of those since sm_80
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,12 @@ def checked_arch(arch: str) -> str:
             "no GPU architecture", expected=f"such as {', '.join(TARGETS)}", got=repr(arch)
         )
     return arch
+
+
+def shared_limit(arch: str) -> int:
+    """Return the most shared memory that a block can have, in bytes; a safe least if not known."""
+    number = checked_arch(arch).removeprefix("sm_").rstrip("af")
+    return 1024 * SHARED_KIB.get(number, SMALLEST_SHARED_KIB)
 
 
 def resources(log: str) -> Iterator[tuple[str, Resources]]:

@@ -20,11 +20,12 @@ from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
 from mlc_course.mugraph.runtime.on_box import BOX
 from mlc_course.mugraph.runtime.on_cpu import CPU
 from mlc_course.mugraph.runtime.on_cuda import CUDA
+from mlc_course.mugraph.runtime.on_opencl import OPENCL
 from mlc_course.mugraph.runtime.target import Binder, Launch, Lowered, Options, Target
 from mlc_course.mugraph.thread_kernels import Need, best_fit
 from mlc_course.tensor_program.tir import ALIGNMENT
 
-TARGETS: Mapping[str, Target] = {each.name: each for each in (CPU, BOX, CUDA)}
+TARGETS: Mapping[str, Target] = {each.name: each for each in (CPU, OPENCL, BOX, CUDA)}
 MOST_ELEMENTS = 1 << 40  # of a tensor: so its bytes and places fit an index
 
 

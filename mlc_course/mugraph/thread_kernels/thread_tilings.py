@@ -10,8 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 from mlc_course.errors import SizeError
 from mlc_course.mugraph.codegen import (
@@ -38,7 +37,8 @@ from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_thr
 
 GRID_TILES = (1, 8, 16, 32, 64, 128, 256)
 LOOP_TILES = (16, 32, 64, 128)
-MOST_SUMS = 96  # of one product that a thread has; a thread has at most 255 registers
+MORE_THREADS = (1, 2, 4)  # times as many, for tiles of many sums
+MOST_SUMS = 64  # of one product that a thread has; a thread has at most 255 registers
 MOST = 200  # candidates of a block graph
 MULTIPROCESSORS = 132
 STARTING, STEPPING = 8192, 2048  # bytes that could come while a block starts, or waits at a barrier
@@ -46,21 +46,25 @@ STARTING, STEPPING = 8192, 2048  # bytes that could come while a block starts, o
 
 @dataclass(frozen=True)
 class ThreadProgram:
-    """A kernel program for many threads, with what its kernels were made of."""
+    """A kernel program for many threads, with what each of its kernels was made of, and for."""
 
     program: KernelProgram
     tilings: tuple[Tiling, ...]
-    gpu: Gpu
+    gpus: tuple[Gpu, ...]
 
     def verified(self, error: float = 1e-9) -> CodeVerdict:
         """Compare the kernels with their graph over finite fields (``code_verification``).
 
         Raises ``Undecided`` where the graph cannot be made small enough.
         """
-        lower = partial(lower_for_threads, gpu=self.gpu)
-        return verify_program(
-            self.program, self.tilings, lower, error=error, iterations=self.gpu.stages + 1
-        )
+        places = [place for place, _ in self.program.graph.blocks]
+        of = dict(zip(places, self.gpus, strict=True))
+
+        def lower(graph: KernelGraph, place: int, tiling: Tiling) -> Kernel:
+            return lower_for_threads(graph, place, tiling, of[place])
+
+        iterations = 1 + max((gpu.stages for gpu in self.gpus), default=1)
+        return verify_program(self.program, self.tilings, lower, error=error, iterations=iterations)
 
 
 def thread_program(graph: KernelGraph, gpu: Gpu) -> ThreadProgram:
@@ -71,31 +75,39 @@ def thread_program(graph: KernelGraph, gpu: Gpu) -> ThreadProgram:
     """
     whole = in_blocks(graph)
     own = {place for place, _ in graph.blocks}
-    kernels, tilings = list[Kernel](), list[Tiling]()
-    for place, _ in whole.blocks:
-        kernel, tiling = kernel_and_tiling(whole, place, gpu, is_cut=place in own)
-        kernels.append(kernel)
-        tilings.append(tiling)
-    return ThreadProgram(program_of(whole, kernels), tuple(tilings), gpu)
+    found = [kernel_for(whole, place, gpu, is_cut=place in own) for place, _ in whole.blocks]
+    return ThreadProgram(
+        program_of(whole, [kernel for kernel, _, _ in found]),
+        tuple(tiling for _, tiling, _ in found),
+        tuple(used for _, _, used in found),
+    )
 
 
-def kernel_and_tiling(
+def kernel_for(
     graph: KernelGraph, place: int, gpu: Gpu, *, is_cut: bool
-) -> tuple[Kernel, Tiling]:
-    """Return the kernel of a block graph, and its tiling: the graph's if it ``is_cut`` and fits."""
+) -> tuple[Kernel, Tiling, Gpu]:
+    """Return the kernel of a block graph, its tiling, and what it was lowered for.
+
+    Its own tiling is kept if it ``is_cut`` and fits, with more threads if it takes these. Where no
+    tiles fit, operands are read in place and not copied into shared memory first.
+    """
     published = published_tiling(dict(graph.blocks)[place])
+
+    def choices() -> Iterator[tuple[Tiling, Gpu]]:
+        for used in (gpu, replace(gpu, copy_bytes=0)):
+            for times in MORE_THREADS if is_cut else ():
+                yield published, replace(used, threads=times * gpu.threads)
+            yield from ((tiling, used) for tiling in smaller_tilings(graph, place, used))
+
     refused: SizeError | None = None
-    for tiling in itertools.chain(
-        [published] if is_cut else [], smaller_tilings(graph, place, gpu)
-    ):
+    for tiling, used in choices():
         try:
-            check_fits(graph, place, tiling, gpu)
-            return lower_for_threads(graph, place, tiling, gpu), tiling
+            check_fits(graph, place, tiling, used)
+            return lower_for_threads(graph, place, tiling, used), tiling, used
         except SizeError as error:
             refused = refused or error
-    if refused:
-        raise refused
-    return lower_for_threads(graph, place, published, gpu), published
+    assert refused
+    raise refused
 
 
 def smaller_tilings(graph: KernelGraph, place: int, gpu: Gpu) -> Iterator[Tiling]:
@@ -136,12 +148,13 @@ def check_fits(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> None
     for node in live_tiles(graph, place, tiling):
         if node.kind != PRODUCT:
             continue
-        for a, b in zip(node.args[::2], node.args[1::2], strict=True):
-            needed = (math.prod(a.shape) + math.prod(b.shape)) * gpu.storage_bytes
-            if needed > gpu.shared_bytes:
+        for pair in zip(node.args[::2], node.args[1::2], strict=True):
+            shared = [x for x in pair if x.kind != LOAD or gpu.copy_bytes]
+            needed = sum(math.prod(x.shape) for x in shared) * gpu.storage_bytes
+            if needed > gpu.limit:
                 raise SizeError(
                     f"{graph.name}, block graph {place}: operands of {node.name}, in bytes",
-                    expected=f"at most the {gpu.shared_bytes} of a block's shared memory",
+                    expected=f"at most the {gpu.limit} of a block's shared memory",
                     got=needed,
                     hint="cut the tiles smaller (tilings.retiled)",
                 )

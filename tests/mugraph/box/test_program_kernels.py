@@ -87,6 +87,12 @@ def test_no_order_changes_them(name: str, order: Order, copies: Landing) -> None
         check(kernel, inputs, wanted, order=order, copies=copies)
 
 
+@pytest.mark.parametrize("name", sorted(set(PROGRAM_OF) - SLOW))
+def test_a_shuffled_order_changes_none_of_them(name: str) -> None:
+    for kernel, inputs, wanted in lowered(name, 1):
+        check(kernel, inputs, wanted, order=Order(7), copies="at once")
+
+
 def test_storage_may_be_float16() -> None:
     half = Gpu(threads=32, storage_bytes=2)
     ((kernel, inputs, (wanted,)),) = lowered("rms_norm_matmul_fused", 2, half)

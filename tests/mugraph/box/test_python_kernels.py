@@ -285,6 +285,19 @@ def test_a_wide_access_begins_at_a_multiple_of_its_size() -> None:
     assert "16 bytes at once from a[1] on" in str(run)
 
 
+def halves(t, out, a):
+    i = 8 * t.thread.x
+    out[i : i + 8] = a[i : i + 8]
+    _ = a[len(a)]
+
+
+def test_eight_halves_are_one_access_and_whole_numbers_have_no_nan() -> None:
+    for kind, said in (("float16", "reads a[16]"), ("int16", "reads a[16]")):
+        out, a = np.zeros(16, kind), np.arange(16).astype(kind)
+        run = launch(halves, out, a, threads=2)
+        assert np.array_equal(out, a) and said in str(run.faults[0])
+
+
 # ---- barriers
 
 
@@ -387,6 +400,8 @@ def bare_yield(t):
         (two_shapes, [], {}, "as before"),
         (bare_yield, [], {}, "yield t.barrier"),
         ("no function", [], {}, "a function"),
+        (add_ten, [(same := floats(4)), same], {}, "out and a share memory"),
+        (add_ten, [floats(2, 2).T, floats(4)], {}, "row-major"),
     ],
 )
 def test_a_launch_that_cannot_be_is_an_error(

@@ -15,6 +15,7 @@ from mlc_course.mugraph.cuda.nvrtc import (
     compile_ptx,
     generations,
     resources,
+    shared_limit,
 )
 from mlc_course.mugraph.gpu_text import CUDA, STORAGE_BYTES, source_of
 from mlc_course.mugraph.programs import PROGRAM_OF, published
@@ -112,3 +113,8 @@ def test_kernels_of_published_graphs_do_not_spill(name: str, storage: str) -> No
         assert set(cubin.kernels) == set(source.names)
         for kernel, needed in cubin.kernels.items():
             assert not needed.spills and not needed.stack, (kernel, arch, needed)
+
+
+def test_a_block_can_have_less_on_smaller_chips() -> None:
+    kib = {arch: shared_limit(arch) // 1024 for arch in ("sm_80", "sm_86", "sm_90a", "sm_123")}
+    assert kib == {"sm_80": 163, "sm_86": 99, "sm_90a": 227, "sm_123": 99}

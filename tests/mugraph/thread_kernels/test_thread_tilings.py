@@ -83,3 +83,49 @@ wide(X[a=256, b=16], Y[b, c=256]):
 """)
     with pytest.raises(SizeError, match="sums of z for each thread"):
         thread_program(graph, GPU)
+
+
+def test_a_tile_of_many_sums_gets_more_threads() -> None:
+    graph = parse("""
+wide(X[a=128, b=16], Y[b, c=128]):
+  block grid(x=1):
+    x = load(X)
+    y = load(Y)
+    z = matmul(x, y)
+    Z = store(z)
+  return Z
+""")
+    made = thread_program(graph, GPU)
+    assert [kernel.threads for kernel in made.program.kernels] == [256]
+    assert not wrong(graph, {0: made.tilings[0]}, made.gpus[0])
+    assert made.verified().equal
+
+
+LARGE = """
+large(X[a=4, b=1024], Y[b, c=64]):
+  block grid(x=1):
+    x = load(X)
+    y = load(Y)
+    z = matmul(x, y)
+    w = matmul(z, y{turned})
+    Z = store(w)
+  return Z
+"""
+
+
+def test_operands_that_do_not_fit_are_read_in_place() -> None:
+    graph = parse(
+        LARGE.replace("    w = matmul(z, y{turned})\n", "").replace("store(w)", "store(z)")
+    )
+    small = Gpu(shared_bytes=16 * 1024)
+    made = thread_program(graph, small)
+    assert made.gpus[0].copy_bytes == 0
+    assert "copy" not in str(made.program.kernels[0])
+    assert not wrong(graph, {0: made.tilings[0]}, made.gpus[0])
+
+
+def test_a_block_may_have_more_memory_where_it_needs_it() -> None:
+    graph = published("gqa_split_kv")
+    few = thread_program(graph, Gpu(shared_bytes=24 * 1024, most_shared_bytes=96 * 1024))
+    assert few.tilings == tuple(published_tiling(block) for _, block in graph.blocks)
+    assert max(kernel.shared_bytes for kernel in few.program.kernels) > 24 * 1024

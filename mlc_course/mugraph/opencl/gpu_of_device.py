@@ -1,0 +1,21 @@
+"""An OpenCL device as the lowering for threads sees it."""
+
+from __future__ import annotations
+
+from mlc_course.mugraph.gpu_text import STORAGE_BYTES
+from mlc_course.mugraph.opencl.device import Device
+from mlc_course.mugraph.thread_kernels import Gpu
+
+THREADS = 64  # a CPU runs a work-group's threads in turn: more of them bring nothing
+SHARED_BYTES = 64 * 1024  # as GPUs have; a CPU would keep more out of its nearest cache
+STAGES = 2  # copies are not asynchronous here, but two slots save a barrier
+
+
+def gpu_of(device: Device, storage: str) -> Gpu:
+    """Return the sizes that kernels are lowered for."""
+    return Gpu(
+        threads=min(THREADS, device.most_threads),
+        shared_bytes=min(SHARED_BYTES, device.shared_bytes),
+        stages=STAGES,
+        storage_bytes=STORAGE_BYTES[storage],
+    )

@@ -1,0 +1,39 @@
+"""The target ``opencl``: the kernels that a GPU would run, on any OpenCL device.
+
+Without a GPU that is PoCL, which runs the threads of a work-group on this machine's processor, from
+one barrier to the next.
+"""
+
+from __future__ import annotations
+
+from mlc_course.mugraph.gpu_text import OPENCL as DIALECT
+from mlc_course.mugraph.gpu_text import source_of
+from mlc_course.mugraph.ir import KernelGraph
+from mlc_course.mugraph.kernels import KernelProgram
+from mlc_course.mugraph.opencl import compile_kernels, find_device, gpu_of
+from mlc_course.mugraph.runtime.target import Binder, Options, Target, Text
+from mlc_course.mugraph.thread_kernels import ThreadProgram, thread_program
+
+
+def lower(graph: KernelGraph, options: Options) -> ThreadProgram:
+    """Return the kernels of a graph, for the limits of the device."""
+    return thread_program(graph, gpu_of(find_device(options.threads), options.storage))
+
+
+def build(program: KernelProgram, options: Options) -> Binder:
+    """Compile the kernels of a program."""
+    return compile_kernels(program.kernels, options.storage, find_device(options.threads)).bind
+
+
+def text(program: KernelProgram, options: Options) -> str:
+    """Return the kernels in OpenCL C."""
+    return source_of(program.kernels, DIALECT, options.storage).text
+
+
+OPENCL = Target(
+    name="opencl",
+    storages=tuple(DIALECT.types),
+    lower=lower,
+    build=build,
+    texts={".cl": Text("OpenCL C", text)},
+)
