@@ -41,7 +41,6 @@ MORE_THREADS = (1, 2, 4)  # times as many, for tiles of many sums
 MOST_SUMS = 64  # of one product that a thread has, of its 255 registers
 MOST_KEPT = 144  # numbers that a thread keeps of all tiles
 MOST = 200  # candidates of a block graph
-MULTIPROCESSORS = 132
 STARTING, STEPPING = 8192, 2048  # bytes that could come while a block starts, or waits at a barrier
 
 
@@ -153,7 +152,7 @@ def loaded(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> int:
         if node.kind == LOAD:
             times = steps if node.stage == IN_LOOP else 1
             total += math.prod(node.shape) * gpu.storage_bytes * times
-    return total * -(-blocks // MULTIPROCESSORS)
+    return total * -(-blocks // gpu.multiprocessors)
 
 
 def check_fits(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> None:
