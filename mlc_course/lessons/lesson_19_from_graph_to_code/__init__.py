@@ -25,6 +25,7 @@ from mlc_course.lessons.lesson_19_from_graph_to_code.knobs import (
     without_barriers,
 )
 from mlc_course.lessons.lesson_19_from_graph_to_code.lineage import graph_lines, kernel_lines
+from mlc_course.lessons.lesson_19_from_graph_to_code.text_on_cpu import TextRun, run_text
 
 __all__ = [
     "CHANGES",
@@ -33,6 +34,7 @@ __all__ = [
     "Form",
     "GPU",
     "KNOBS",
+    "TextRun",
     "bars_svg",
     "caught_by",
     "changed",
@@ -46,6 +48,7 @@ __all__ = [
     "judged",
     "kernel_lines",
     "loaded_bytes",
+    "run_text",
     "waits",
     "without_barriers",
 ]
