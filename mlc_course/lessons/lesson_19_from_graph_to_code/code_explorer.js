@@ -32,7 +32,10 @@ const listing = (label, testid, choose) => {
     current = -1;
   };
   const again = () => { if (current >= 0) set(current); };
-  return { list, fill, again };
+  const quiet = () => {
+    for (const row of list.children) row.setAttribute("aria-selected", "false");
+  };
+  return { list, fill, again, quiet };
 };
 
 // Scroll a row into view, within its list only: the page must stay where it is.
@@ -68,6 +71,7 @@ function render({ model, el }) {
     return first;
   };
   const graph = listing("The graph, an equation a line; arrow keys choose one", "graph", (place) => {
+    kernel.quiet();
     const names = model.get("graph_rows")[place].of;
     light(graph.list, model.get("graph_rows"), names);
     shown(kernel.list, light(kernel.list, code().rows, names));
@@ -75,6 +79,7 @@ function render({ model, el }) {
     status.textContent = said.join(" ") || "This line defines nothing.";
   });
   const kernel = listing("The kernel, line by line; arrow keys choose one", "code", (place) => {
+    graph.quiet();
     const row = code().rows[place];
     light(graph.list, model.get("graph_rows"), row.of);
     light(kernel.list, code().rows, []);
