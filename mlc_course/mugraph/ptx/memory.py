@@ -15,22 +15,25 @@ import numpy as np
 
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.ir import Array
-from mlc_course.mugraph.ptx.reports import FaultLog, Site, Space
-from mlc_course.mugraph.ptx.transactions import WARP, by_warp, sectors, wavefronts
+from mlc_course.mugraph.ptx.reports import FaultLog, Site
+from mlc_course.mugraph.ptx.transactions import WARP, Counter
 
 Landing = Literal["early", "late"]
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}
 NO_VALUE = 0xFF  # all bytes of it: not a number, and no place to read from
 BUFFER_BITS = 40  # of an address of global memory: the place in a buffer
 SHARED_WINDOW, LOCAL_WINDOW = 1 << 60, 1 << 61  # where generic addresses have these
-NOBODY = -1
+NOBODY, NO_READER = -1, np.iinfo(np.int32).max
 
 
 class GlobalMemory:
     """The arrays that a kernel is launched with, each at an address of its own."""
 
-    def __init__(self, names: Sequence[str], arrays: Sequence[Array], log: FaultLog) -> None:
+    def __init__(
+        self, names: Sequence[str], arrays: Sequence[Array], threads: int, log: FaultLog
+    ) -> None:
         self.names, self.log = names, log
+        self.counter = Counter(threads)
         self.bytes: list[Array] = []
         for name, array in zip(names, arrays, strict=True):
             if not array.flags.c_contiguous or not array.flags.writeable:
@@ -86,26 +89,19 @@ class GlobalMemory:
             f"which has {len(self.bytes[near])}"
         )
 
-    def count(
-        self, site: Site, space: Space, lanes: Array, addresses: Array, size: int, threads: int
-    ) -> None:
-        """Count the sectors of an access at its instruction."""
-        lines = by_warp(lanes, addresses.astype(np.int64), threads)
-        site.count(space, len(lines), *sectors(lines, size))
-
     def _view(self, buffer: int, width: int) -> Array:
         held = self.bytes[buffer]
         whole: Array = held[: len(held) // width * width].view(UNSIGNED[width])
         return whole
 
     def read(
-        self, site: Site, lanes: Array, addresses: Array, width: int, parts: int, threads: int
+        self, site: Site, lanes: Array, addresses: Array, width: int, parts: int
     ) -> tuple[Array, list[Array]]:
         """Return the lanes that read, and a value of ``width`` bytes of each for each part."""
         lanes, addresses, buffer, place = self.checked(site, lanes, addresses, width * parts)
         if not len(lanes):
             return lanes, [np.zeros(0, UNSIGNED[width]) for _ in range(parts)]
-        self.count(site, "loaded", lanes, addresses, width * parts, threads)
+        site.count("loaded", *self.counter.of_global(lanes, addresses, width * parts))
         place = place // width
         if (buffer == buffer[0]).all():
             view = self._view(int(buffer[0]), width)
@@ -117,15 +113,13 @@ class GlobalMemory:
                 found[part][here] = self._view(int(each), width)[place[here] + part]
         return lanes, found
 
-    def write(
-        self, site: Site, lanes: Array, addresses: Array, values: Sequence[Array], threads: int
-    ) -> None:
+    def write(self, site: Site, lanes: Array, addresses: Array, values: Sequence[Array]) -> None:
         """Write values, one of each lane for each part."""
         width = values[0].dtype.itemsize
         sound, at, buffer, place = self.checked(site, lanes, addresses, width * len(values))
         if not len(sound):
             return
-        self.count(site, "stored", sound, at, width * len(values), threads)
+        site.count("stored", *self.counter.of_global(sound, at, width * len(values)))
         kept = np.isin(lanes, sound) if len(sound) < len(lanes) else slice(None)
         for each in np.unique(buffer):
             here = buffer == each
@@ -140,6 +134,7 @@ class SharedMemory:
     def __init__(self, size: int, threads: int, piece: int, log: FaultLog) -> None:
         self.size, self.threads, self.piece, self.log = size, threads, piece, log
         self.sites: Sequence[Site] = ()
+        self.counter = Counter(threads)
         self.renew()
 
     def renew(self) -> None:
@@ -156,6 +151,7 @@ class SharedMemory:
         self.first_reader, self.last_reader, self.read_site, self.copier, self.copy_site = (
             np.full(pieces, NOBODY, np.int32) for _ in range(5)
         )
+        self.first_reader[:] = NO_READER
         self.now = self.barrier_time = 0
         self.warp_time = np.zeros(-(-self.threads // WARP), np.int32)
 
@@ -166,6 +162,8 @@ class SharedMemory:
         self.now += 1
         self.barrier_time = self.now
         self.warp_time[:] = self.now
+        self.first_reader[:] = NO_READER
+        self.last_reader[:] = NOBODY
 
     def warp_barrier(self, warps: Array) -> None:
         """Order everything before with everything after, for the threads of some warps."""
@@ -201,18 +199,14 @@ class SharedMemory:
     def _pieces(self, places: Array, size: int) -> Array:
         return (places // self.piece)[:, None] + np.arange(max(1, size // self.piece))
 
-    def _count(self, site: Site, lanes: Array, places: Array, size: int) -> None:
-        lines = by_warp(lanes, places, self.threads)
-        site.count("shared", len(lines), *wavefronts(lines, size))
-
     def _bytes(self, piece: int) -> str:
         start = piece * self.piece
         return f"shared bytes {start} to {start + self.piece - 1}"
 
     def _not_copied(self, site: Site, lanes: Array, pieces: Array, verb: str) -> None:
         copier = self.copier[pieces]
-        held = copier != NOBODY
-        if held.any():
+        if copier.max() != NOBODY:
+            held = copier != NOBODY
             row, column = (int(each[0]) for each in np.nonzero(held))
             piece = int(pieces[row, column])
             self.log.add(
@@ -251,11 +245,14 @@ class SharedMemory:
 
     def note_read(self, site: Site, lanes: Array, places: Array, size: int) -> None:
         """Check that lanes may read these places, and remember that they did."""
-        self._count(site, lanes, places, size)
+        site.count("shared", *self.counter.shared(lanes, places, size))
         pieces = self._pieces(places, size)
         self._not_copied(site, lanes, pieces, "reads")
-        nothing = (self.write_time[pieces] == NOBODY) & (self.copier[pieces] == NOBODY)
-        if nothing.any():
+        when = self.write_time[pieces]
+        if (
+            when.min() == NOBODY
+            and (nothing := (when == NOBODY) & (self.copier[pieces] == NOBODY)).any()
+        ):
             row, column = (int(each[0]) for each in np.nonzero(nothing))
             self.log.add(
                 "unwritten",
@@ -265,17 +262,15 @@ class SharedMemory:
             )  # fmt: skip
         verbs = "reads/wrote"
         self._race(site, lanes, pieces, verbs, self.write_time, self.writer, self.write_site)
-        me = np.broadcast_to(lanes[:, None], pieces.shape)
-        when, first, last = (
-            each[pieces] for each in (self.read_time, self.first_reader, self.last_reader)
-        )
-        # Readers are forgotten that a barrier orders with all that come.
-        old = when < self.barrier_time
-        warp = me // WARP
-        alone = (first // WARP == warp) & (last // WARP == warp)
-        old |= alone & (when < self.warp_time[warp])
-        first = np.where(old, me, np.minimum(first, me))
-        last = np.where(old, me, np.maximum(last, me))
+        me = lanes[:, None].astype(np.int32)
+        first, last = self.first_reader[pieces], self.last_reader[pieces]
+        if self.now > self.barrier_time:
+            # Readers of one warp are forgotten that a barrier of it orders with all that come.
+            warp = me // WARP
+            old = (first // WARP == warp) & (last // WARP == warp)
+            old &= self.read_time[pieces] < self.warp_time[warp]
+            first, last = np.where(old, NO_READER, first), np.where(old, NOBODY, last)
+        first, last = np.minimum(first, me), np.maximum(last, me)
         # Where lanes of one access share a piece, the last assignment counts.
         self.first_reader[pieces[::-1]] = first[::-1]
         self.last_reader[pieces] = last
@@ -284,7 +279,7 @@ class SharedMemory:
 
     def note_write(self, site: Site, lanes: Array, places: Array, size: int) -> None:
         """Check that lanes may write these places, and remember that they did."""
-        self._count(site, lanes, places, size)
+        site.count("shared", *self.counter.shared(lanes, places, size))
         pieces = self._pieces(places, size)
         self._check_write(site, lanes, pieces)
         self._written(site.number, lanes, pieces)
@@ -315,7 +310,7 @@ class SharedMemory:
 
     def note_copy(self, site: Site, lanes: Array, places: Array, size: int) -> None:
         """Check that lanes may write these places from now on until they await it."""
-        self._count(site, lanes, places, size)
+        site.count("shared", *self.counter.shared(lanes, places, size))
         pieces = self._pieces(places, size)
         self._check_write(site, lanes, pieces)
         self.copier[pieces] = lanes[:, None]
@@ -377,7 +372,8 @@ class Copies:
             sources = sources[np.isin(before, lanes)]
         if moved:
             sound, at, *_ = self.memory.checked(site, lanes, sources, size)
-            self.memory.count(site, "loaded", sound, at, size, self.threads)
+            if len(sound):
+                site.count("loaded", *self.memory.counter.of_global(sound, at, size))
             if len(sound) < len(lanes):
                 kept = np.isin(lanes, sound)
                 lanes, places, sources = lanes[kept], places[kept], sources[kept]
@@ -394,7 +390,7 @@ class Copies:
         words = np.zeros((len(copy.lanes), copy.size // 4), np.uint32)
         whole = copy.moved // 4
         if whole:
-            _, found = self.memory.read(quiet, copy.lanes, copy.sources, 4, whole, self.threads)
+            _, found = self.memory.read(quiet, copy.lanes, copy.sources, 4, whole)
             words[:, :whole] = np.stack(found, axis=1)
         self.shared.store(copy.places, list(words.T))
 

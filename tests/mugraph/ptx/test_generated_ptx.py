@@ -1,4 +1,4 @@
-"""The CUDA text that is generated, compiled to PTX and run: its values, and that it has no fault."""
+"""The CUDA text that is generated, run by way of its PTX: its values, and that it has no fault."""
 
 from __future__ import annotations
 
