@@ -306,12 +306,11 @@ def gpu_text() -> str:
     lines = []
     for kind in dict.fromkeys(row["kind"] for row in record["rows"]):
         own = [row for row in record["rows"] if row["kind"] == kind]
-        kernels = {(row["graph"], row["kernel"], row["storage"]) for row in own}
-        spilling = sum(row["spills"] > 0 for row in own)
+        spilling, pieces = (sum(row[key] for row in own) for key in ("spilling", "pieces"))
         lines.append(
-            f"| {kind} | {len({row['graph'] for row in own})} | {len(kernels)} | "
+            f"| {kind} | {len({row['graph'] for row in own})} | {len(own)} | "
             f"{_range(own, 'registers')} | {_range(own, 'shared', 1024)} | "
-            f"{_range(own, 'barriers')} | {spilling} of {len(own)} |"
+            f"{_range(own, 'barriers')} | {spilling} of {pieces} |"
         )
     head = (
         "| graphs | number | kernels, by storage | registers a thread | shared KiB a block | "

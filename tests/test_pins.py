@@ -1,4 +1,4 @@
-"""Versions are pinned in constraints.txt; pyproject.toml and environment.yml agree with it."""
+"""Versions are pinned in constraints.txt; pyproject.toml and environment*.yml agree with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 TVM_PAIR = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
-FOR_CONDA = ("lab", "dev")  # the extras that environment.yml installs
+FOR_CONDA = {  # the extras that each file installs
+    "environment.yml": ("lab", "dev"),
+    "environment-gpu.yml": ("lab", "gpu13"),
+}
 PIN = re.compile(r"^([\w.-]+?)(?:==([\w.]+))?\s*(?:;\s*(.+))?$")
 
 
@@ -41,12 +44,14 @@ def read_pins(lines: Iterable[str]) -> dict[str, Pin]:
     return {pin.name: pin for pin in pins}
 
 
-def disagreements(pyproject: str, constraints: str, environment: str) -> Iterator[str]:
+def disagreements(
+    pyproject: str, constraints: str, environment: str, file: str = "environment.yml"
+) -> Iterator[str]:
     """What the texts of the three files say differently, one sentence each."""
     project = tomllib.loads(pyproject)["project"]
     extras = project["optional-dependencies"]
     library = read_pins(project["dependencies"])
-    for_conda = library | read_pins(line for extra in FOR_CONDA for line in extras[extra])
+    for_conda = library | read_pins(line for extra in FOR_CONDA[file] for line in extras[extra])
     direct = library | read_pins(line for lines in extras.values() for line in lines)
     locked = read_pins(constraints.splitlines())
     last = yaml.safe_load(environment)["dependencies"][-1]
@@ -69,15 +74,16 @@ def disagreements(pyproject: str, constraints: str, environment: str) -> Iterato
         if pin.name in locked and conda.get(pin.name) != locked[pin.name]._replace(
             marker=pin.marker
         ):
-            yield f"environment.yml: {pin.name} is not what pyproject.toml and constraints.txt say"
+            yield f"{file}: {pin.name} is not what pyproject.toml and constraints.txt say"
     for name in conda.keys() - for_conda.keys():
-        yield f"environment.yml: {name} is not a dependency"
+        yield f"{file}: {name} is not a dependency"
 
 
-def test_the_three_files_agree() -> None:
-    names = ("pyproject.toml", "constraints.txt", "environment.yml")
+@pytest.mark.parametrize("environment", FOR_CONDA)
+def test_the_three_files_agree(environment: str) -> None:
+    names = ("pyproject.toml", "constraints.txt", environment)
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in names]
-    found = list(disagreements(*texts))
+    found = list(disagreements(*texts, environment))
     assert not found, "\n".join(found)
 
 
@@ -91,6 +97,7 @@ PYPROJECT = """
 dependencies = ["apache-tvm==0.27.0.post1", "apache-tvm-ffi==0.1.14.post1", "numpy"]
 [project.optional-dependencies]
 lab = ["jupyterlab"]
+gpu13 = ["cupy"]
 dev = ["ruff; platform_system == 'Linux'"]
 """
 CONSTRAINTS = """
@@ -98,6 +105,7 @@ apache-tvm==0.27.0.post1
 apache-tvm-ffi==0.1.14.post1
 numpy==2.4.6
 JupyterLab==4.6.6
+cupy==14.2.0
 ruff==0.17.6
 """
 ENVIRONMENT = """
@@ -135,6 +143,16 @@ def test_files_that_disagree_are_refused(file: int, old: str, new: str, complain
     assert old in texts[file]
     texts[file] = texts[file].replace(old, new)
     assert any(complaint in found for found in disagreements(*texts))
+
+
+def test_a_file_for_gpus_has_no_tools_of_developers() -> None:
+    for_gpus = ENVIRONMENT.replace("ruff==0.17.6; platform_system == 'Linux'", "cupy==14.2.0")
+    assert list(disagreements(PYPROJECT, CONSTRAINTS, for_gpus, "environment-gpu.yml")) == []
+    found = list(disagreements(PYPROJECT, CONSTRAINTS, ENVIRONMENT, "environment-gpu.yml"))
+    assert found == [
+        "environment-gpu.yml: cupy is not what pyproject.toml and constraints.txt say",
+        "environment-gpu.yml: ruff is not a dependency",
+    ]
 
 
 @pytest.mark.parametrize("line", ["numpy>=2", "numpy @ file:///somewhere", "numpy==2.4 --hash=x"])

@@ -191,7 +191,7 @@ def add_run(subparsers: Subparsers) -> None:
 
 def _add_compiled(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="GRAPH", help="a file, or a graph of the course")
-    parser.add_argument("--target", default="cpu", help="cpu (default)")
+    parser.add_argument("--target", default="cpu", help="cpu (default), cuda, opencl, or box")
     _add_operators(parser)
     _add_threads(parser)
 

@@ -22,6 +22,7 @@ GENERATIONS: Mapping[int, tuple[str, str]] = {  # folders of the wheels: library
 }
 EXTRA = "cuda-text"
 ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?")
+STANDARD = "--std=c++17"
 TARGETS = ("sm_80", "sm_90", "sm_90a")  # for which the course's kernels are compiled in tests
 # KiB of shared memory that one block can have (CUDA C++ programming guide, compute capabilities).
 SHARED_KIB = {"80": 163, "86": 99, "87": 163, "89": 99, "90": 227, "100": 227, "103": 227}
@@ -56,6 +57,14 @@ class Cubin:
 def generations() -> tuple[int, ...]:
     """Return the generations of CUDA whose compiler is installed, the newest first."""
     return tuple(each for each in GENERATIONS if _library(each))
+
+
+def header_folders(generation: int) -> list[Path]:
+    """Return the folders with the headers that a generation's wheels bring; none without them."""
+    if generation not in GENERATIONS:
+        return []
+    _, folder = GENERATIONS[generation]
+    return [root / folder for root in _wheels() if (root / folder).is_dir()]
 
 
 def compile_cubin(text: str, arch: str, generation: int | None = None) -> Cubin:
@@ -133,11 +142,6 @@ def _library(generation: int) -> Path | None:
     return next((each for each in sorted(found) if "builtins" not in each.name), None)
 
 
-def _headers(generation: int) -> list[Path]:
-    _, folder = GENERATIONS[generation]
-    return [root / folder for root in _wheels() if (root / folder).is_dir()]
-
-
 @cache
 def _loaded(generation: int) -> ctypes.CDLL:
     path = _library(generation)
@@ -187,7 +191,7 @@ def _compiled(
     created = library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), name, 0, None, None)
     checked(created, "create a program")
     try:
-        every = [*options, "--std=c++17", *(f"-I{each}" for each in _headers(generation))]
+        every = [*options, STANDARD, *(f"-I{each}" for each in header_folders(generation))]
         given = (ctypes.c_char_p * len(every))(*(each.encode() for each in every))
         status = library.nvrtcCompileProgram(program, len(every), given)
         log = taken("ProgramLog").rstrip(b"\0").decode(errors="replace")

@@ -1,9 +1,9 @@
 """How does a graph become a function of arrays? It is lowered, compiled, and called.
 
 Read ``compiled`` first: ``compile_graph`` gives a callable, for a target of ``TARGETS``; ``target``
-says what a target is, and ``on_cpu`` is one. ``arrays`` says what may be given to a call,
-``checking`` compares what it returns with the interpreter, and ``beside_numpy`` times the first few
-of the tilings that the cost model ranks.
+says what a target is; ``on_cpu``, ``on_box`` and ``on_cuda`` are some. ``arrays`` says what may be
+given to a call, ``checking`` compares what it returns with the interpreter, and ``beside_numpy``
+times the first few of the tilings that the cost model ranks.
 """
 
 from mlc_course.mugraph.runtime.arrays import CopiedInput, random_inputs
@@ -13,6 +13,7 @@ from mlc_course.mugraph.runtime.beside_numpy import (
     Racer,
     fastest_of_each,
     race,
+    timed,
     verified,
 )
 from mlc_course.mugraph.runtime.checking import Check, check
@@ -37,5 +38,6 @@ __all__ = [
     "fastest_of_each",
     "race",
     "random_inputs",
+    "timed",
     "verified",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from mlc_course.errors import GraphError, UsageError
@@ -14,6 +15,7 @@ from mlc_course.mugraph.ir import Array, KernelGraph
 from mlc_course.mugraph.kernels import Buffer
 from mlc_course.tensor_program.tir import ALIGNMENT
 
+BRAIN = np.dtype(ml_dtypes.bfloat16)  # NumPy knows it by its name from here on
 CPU_DEVICE = 1  # DLPack's kDLCPU
 
 
@@ -80,11 +82,14 @@ def _as_array(given: Any, name: str) -> Array:
             got=f"{int(np.ma.getmaskarray(given).sum())} masked of {array.size}",
             hint="fill them, as with X.filled(0)",
         )
-    if array.dtype.kind not in "fiub":
-        raise UsageError(
-            f"input {name}: not real numbers", expected="an array of numbers", got=array.dtype
-        )
+    check_real(f"input {name}", array.dtype)
     return array
+
+
+def check_real(what: str, dtype: np.dtype[Any]) -> None:
+    """Check that a type is one of real numbers; raise ``UsageError`` otherwise."""
+    if dtype.kind not in "fiub" and dtype != BRAIN:
+        raise UsageError(f"{what}: not real numbers", expected="an array of numbers", got=dtype)
 
 
 def checked_output(given: Any, buffer: Buffer, dtype: str) -> Array:
@@ -105,17 +110,34 @@ def checked_output(given: Any, buffer: Buffer, dtype: str) -> Array:
     return given
 
 
+def _always(array: object) -> bool:
+    return True
+
+
+def _assign(target: Array, source: Array) -> None:
+    target[...] = source
+
+
+def _same(array: Array) -> Array:
+    return array
+
+
 @dataclass(frozen=True)
 class Memory:
     """Where the arrays of kernels are: what makes one there, and what takes those that are given.
 
     ``entered`` and ``checked_output`` are given an array, the buffer that it is for, and its type.
+    ``holds`` tells whether an array is there already; ``copied`` copies into its first argument,
+    from there or to there, and ``on_host`` gives an array as NumPy has it.
     """
 
     empty: Callable[[tuple[int, ...], str], Array]
     entered: Callable[[Any, Buffer, str], Array]
     checked_output: Callable[[Any, Buffer, str], Array]
     may_overlap: Callable[[Array, Array], bool]
+    holds: Callable[[object], bool] = _always
+    copied: Callable[[Array, Array], None] = _assign
+    on_host: Callable[[Array], Array] = _same
 
 
 HOST = Memory(empty, entered, checked_output, np.may_share_memory)

@@ -19,7 +19,7 @@ from mlc_course.errors import WrongResult
 from mlc_course.mugraph.ir import Array, KernelGraph, Number, Shape, evaluate
 
 SMALLEST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
-TOLERANCE: Mapping[str, float] = {"float32": 1e-5, "float16": 1e-2}
+TOLERANCE: Mapping[str, float] = {"float32": 1e-5, "float16": 1e-2, "bfloat16": 8e-2}
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _error(got: Array, want: Sized, storage: str) -> float:
     ):
         return float("nan")
     finite &= known
-    floor = np.finfo(storage).tiny
+    floor = SMALLEST if storage == "bfloat16" else float(np.finfo(storage).tiny)
     off = np.abs(value - want.value)[finite] / np.maximum(want.size[finite], floor)
     return float(off.max(initial=0.0)) if not np.isnan(off).any() else float("nan")
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from mlc_course.errors import GraphError, SizeError, UsageError, WrongResult, check_known
 from mlc_course.machine import usable_cores
+from mlc_course.mugraph.cuda import kernel_arch
 from mlc_course.mugraph.ir import Array, KernelGraph
 from mlc_course.mugraph.kernel_checks import CodeVerdict
 from mlc_course.mugraph.kernels import Buffer, Kernel, KernelProgram
@@ -18,12 +19,13 @@ from mlc_course.mugraph.runtime.arrays import HOST, Memory, by_name
 from mlc_course.mugraph.runtime.checking import Check, check, raise_unless
 from mlc_course.mugraph.runtime.on_box import BOX
 from mlc_course.mugraph.runtime.on_cpu import CPU
+from mlc_course.mugraph.runtime.on_cuda import CUDA
 from mlc_course.mugraph.runtime.on_opencl import OPENCL
 from mlc_course.mugraph.runtime.target import Binder, Launch, Lowered, Options, Target
 from mlc_course.mugraph.thread_kernels import Need, best_fit
 from mlc_course.tensor_program.tir import ALIGNMENT
 
-TARGETS: Mapping[str, Target] = {each.name: each for each in (CPU, OPENCL, BOX)}
+TARGETS: Mapping[str, Target] = {each.name: each for each in (CPU, CUDA, OPENCL, BOX)}
 MOST_ELEMENTS = 1 << 40  # of a tensor: so its bytes and places fit an index
 
 
@@ -62,7 +64,11 @@ class Compiled:
         bound = self.bind(named)
         outputs = bound()
         if self.checked and self.first_check is None:
-            found = check(self.graph, bound.inputs, outputs, self.options.storage)
+            on_host = self.target.memory.on_host
+            given = {name: on_host(array) for name, array in bound.inputs.items()}
+            found = check(
+                self.graph, given, [on_host(each) for each in outputs], self.options.storage
+            )
             raise_unless(found, self.graph.name)
             self.first_check = found
         return outputs
@@ -79,25 +85,34 @@ class Compiled:
             each.name: place.entered(inputs[each.name], each, storage)
             for each in self.program.inputs
         }
-        outputs = self._outputs(read, out)
+        is_copied = not any(place.holds(each) for each in inputs.values())
+        outputs = self._outputs(read, out, HOST if is_copied else place)
         memory, copies = dict(read), list[tuple[Array, Array]]()
         for each, array in zip(self.program.outputs, outputs, strict=True):
             if each.name in memory:  # an input that is returned, or an output returned again
                 copies.append((array, memory[each.name]))
-            else:
+            elif place.holds(array):
                 memory[each.name] = array
+            else:  # kernels write where they can, and it is copied
+                memory[each.name] = place.empty(each.shape, storage)
+                copies.append((array, memory[each.name]))
         memory |= temporaries(self.program, storage, place)
-        return Bound(self.binder(memory), outputs, read, copies)
+        return Bound(self.binder(memory), outputs, read, copies, place)
 
-    def _outputs(self, read: Mapping[str, Array], out: Sequence[Array] | None) -> list[Array]:
-        """Return an array for each output, which shares no memory with another."""
+    def _outputs(
+        self, read: Mapping[str, Array], out: Sequence[Array] | None, where: Memory
+    ) -> list[Array]:
+        """Return an array for each output, which shares no memory with another.
+
+        Arrays that are not given are made in the memory ``where`` they are wanted.
+        """
         wanted, memory, storage = self.program.outputs, self.target.memory, self.options.storage
         if out is not None and len(out) != len(wanted):
             raise UsageError(f"{self.graph.name}: outputs", expected=len(wanted), got=len(out))
         made = list[tuple[str, Array]]()
         for number, each in enumerate(wanted):
             array = (
-                memory.empty(each.shape, storage)
+                where.empty(each.shape, storage)
                 if out is None
                 else memory.checked_output(out[number], each, storage)
             )
@@ -139,11 +154,12 @@ class Bound:
     outputs: list[Array]
     inputs: Mapping[str, Array]
     copies: Sequence[tuple[Array, Array]] = ()  # outputs that no kernel writes, and what they are
+    memory: Memory = HOST
 
     def __call__(self) -> list[Array]:
         self.launch()
         for output, source in self.copies:
-            output[...] = source
+            self.memory.copied(output, source)
         return self.outputs
 
 
@@ -166,6 +182,7 @@ def compile_graph(
     *,
     threads: int | None = None,
     storage: str = "float32",
+    arch: str | None = None,
     checked: bool = False,
     verified: bool = False,
     lowered: Lowered | None = None,
@@ -177,10 +194,11 @@ def compile_graph(
     instead, if they are given. ``storage`` is the type of all tensors in memory; sums are kept in
     float32. With ``checked`` the first call is compared with the interpreter. With ``verified`` the
     kernels are compared with the graph as code, over finite fields, before they are compiled.
+    ``arch`` is a GPU's architecture, such as ``sm_90``; None is that of the GPU that is there.
 
-    Raises ``UsageError`` for an unknown target, storage or number of threads, ``SizeError`` for
-    tensors that no memory holds, ``WrongResult`` for kernels that are refused, and ``Undecided``
-    where the graph cannot be made small enough.
+    Raises ``UsageError`` for an unknown target, storage, ``arch`` or number of threads,
+    ``SizeError`` for tensors that no memory holds, ``WrongResult`` for kernels that are refused,
+    and ``Undecided`` where the graph cannot be made small enough.
     """
     check_known("no target", target, TARGETS)
     on = TARGETS[target]
@@ -195,7 +213,15 @@ def compile_graph(
                 expected=f"at most {MOST_ELEMENTS:,}",
                 got=f"{math.prod(shape):,}",
             )
-    options = Options(threads, storage)
+    if arch is not None:
+        if not on.has_arch:
+            raise UsageError(
+                f"target {target} has no architectures to choose from",
+                expected="arch with the target cuda alone",
+                got=arch,
+            )
+        kernel_arch(arch)
+    options = Options(threads, storage, arch)
     if lowered is None:
         lowered = on.lower(graph, options)
     verdict = verified_code(graph.name, lowered) if verified else None

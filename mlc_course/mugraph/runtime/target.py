@@ -17,10 +17,14 @@ from mlc_course.mugraph.runtime.arrays import HOST, Memory
 
 @dataclass(frozen=True)
 class Options:
-    """What a graph is compiled for: a number of CPU threads, and the type of tensors in memory."""
+    """What a graph is compiled for: a number of CPU threads, and the type of tensors in memory.
+
+    ``arch`` is the architecture of a GPU, such as ``sm_90``; None is the one that is there.
+    """
 
     threads: int
     storage: str
+    arch: str | None = None
 
 
 class Lowered(Protocol):
@@ -62,3 +66,4 @@ class Target:
     build: Callable[[KernelProgram, Options], Binder]
     texts: Mapping[str, Text]
     memory: Memory = HOST
+    has_arch: bool = False  # it compiles for an architecture that is named
