@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="NVIDIA has no 
 TOLERANCES = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5}  # parts of the largest value
 CASES = [
     pytest.param(
-        name, storage, marks=[pytest.mark.slow] if "split" in name and storage == "float32" else []
+        name, storage, marks=[pytest.mark.slow] if "split" in name and storage != "bfloat16" else []
     )
     for name in PROGRAM_OF
     for storage in DTYPES
@@ -25,12 +25,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "storage"), CASES)
 def test_the_text_of_a_published_graph_is_right_and_has_no_fault(name: str, storage: str) -> None:
-    kernels = generated(name, storage)
-    outputs, reports = kernels.run(copies="late")
-    assert [str(fault) for report in reports for fault in report.faults] == []
-    for got, expected in zip(outputs, kernels.expected, strict=True):
-        largest = np.abs(expected).max()
-        assert np.abs(got.astype("f8") - expected).max() <= TOLERANCES[storage] * largest
+    assert not generated(name, storage).wrong(TOLERANCES[storage], copies="late")
 
 
 @pytest.mark.parametrize("name", ["rms_norm_matmul_fused", "attention_fused"])
@@ -63,7 +58,7 @@ def test_every_barrier_and_every_wait_is_needed(name: str) -> None:
         (r"__syncthreads\(\);", {"race", "copy"}),
         (r" await_copies<\d>\(\);", {"copy"}),
     ):
-        count = len(re.findall(pattern, kernels.source.text))
+        count = len(re.findall(pattern, kernels.plan.text))
         assert count
         for number in range(count):
             _, reports = kernels.run(without(pattern, number))
@@ -84,7 +79,7 @@ def test_every_barrier_and_every_wait_is_needed(name: str) -> None:
 )
 def test_other_fragments_are_other_values(right: str, wrong: str) -> None:
     kernels = generated("rms_norm_matmul_fused", "float16")
-    assert right in kernels.source.text
+    assert right in kernels.plan.text
     (got,), _ = kernels.run(lambda text: text.replace(right, wrong))
     (expected,) = kernels.expected
     assert np.abs(got.astype("f8") - expected).max() > 0.1 * np.abs(expected).max()
