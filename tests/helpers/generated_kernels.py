@@ -95,10 +95,14 @@ def of_tilings(
         lower_for_threads(small.graph, place, tiling, gpu)
         for place, tiling in small.tilings.items()
     ]
-    program = program_of(small.graph, kernels)
+    return of_program(program_of(small.graph, kernels), storage, inputs)
+
+
+def of_program(program: KernelProgram, storage: str, inputs: Mapping[str, np.ndarray]) -> Generated:
+    """The kernels of a program, and what its graph computes of inputs as they are stored."""
     stored = {each: value.astype(DTYPES[storage]) for each, value in inputs.items()}
     with np.errstate(all="ignore"):
-        expected = evaluate(small.graph, [each.astype("f8") for each in stored.values()], FLOAT64)
+        expected = evaluate(program.graph, [each.astype("f8") for each in stored.values()], FLOAT64)
     return Generated(program, launch_plan(program, storage), stored, expected)
 
 
