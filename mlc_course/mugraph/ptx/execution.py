@@ -220,6 +220,7 @@ class _Launch:
         run = _Block(self.code, threads, self.log)
         with np.errstate(all="ignore"):
             run.to_the_end(order)
+        self.memory.block += 1
 
     def report(self) -> Report:
         """Return what was found and counted."""

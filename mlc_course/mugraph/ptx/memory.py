@@ -7,6 +7,7 @@ no barrier is between them. Copies write from when they are issued until their t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -34,6 +35,8 @@ class GlobalMemory:
     ) -> None:
         self.names, self.log = names, log
         self.counter = Counter(threads)
+        self.block = 0  # of those that are run, by its number
+        self.written_by: dict[int, Array] = {}  # the block that wrote each byte of a buffer
         self.bytes: list[Array] = []
         for name, array in zip(names, arrays, strict=True):
             if not array.flags.c_contiguous or not array.flags.writeable:
@@ -50,7 +53,7 @@ class GlobalMemory:
         return (number + 1) << BUFFER_BITS
 
     def checked(
-        self, site: Site, lanes: Array, addresses: Array, size: int
+        self, site: Site, lanes: Array, addresses: Array, size: int, align: int
     ) -> tuple[Array, Array, Array, Array]:
         """Lanes whose access is sound, and the addresses, buffers and places of these."""
         buffer = (addresses >> np.uint64(BUFFER_BITS)).astype(np.int64) - 1
@@ -63,12 +66,12 @@ class GlobalMemory:
             first = int(np.flatnonzero(out)[0])
             self.log.add("bounds", self._outside(addresses[first], size, lanes[first]),
                          [lanes[first]], site, times=int(out.sum()))  # fmt: skip
-        askew = ~out & (place % size != 0)
+        askew = ~out & (place % align != 0)
         if askew.any():
             first = int(np.flatnonzero(askew)[0])
             self.log.add(
                 "alignment",
-                f"thread {lanes[first]} accesses {size} bytes of {self.names[buffer[first]]} "
+                f"thread {lanes[first]} accesses {align} bytes of {self.names[buffer[first]]} "
                 f"at byte {place[first]}",
                 [lanes[first]], site, times=int(askew.sum()),
             )  # fmt: skip
@@ -98,32 +101,65 @@ class GlobalMemory:
         self, site: Site, lanes: Array, addresses: Array, width: int, parts: int
     ) -> tuple[Array, list[Array]]:
         """Return the lanes that read, and a value of ``width`` bytes of each for each part."""
-        lanes, addresses, buffer, place = self.checked(site, lanes, addresses, width * parts)
+        size = width * parts
+        lanes, addresses, buffer, place = self.checked(site, lanes, addresses, size, size)
         if not len(lanes):
             return lanes, [np.zeros(0, UNSIGNED[width]) for _ in range(parts)]
-        site.count("loaded", *self.counter.of_global(lanes, addresses, width * parts))
+        site.count("loaded", *self.counter.of_global(lanes, addresses, size))
+        return lanes, self.loaded(site, lanes, buffer, place, width, parts)
+
+    def loaded(
+        self, site: Site, lanes: Array, buffer: Array, place: Array, width: int, parts: int
+    ) -> list[Array]:
+        """Return a value of ``width`` bytes of each lane for each part, at places in buffers."""
+        self._not_of_others(site, lanes, buffer, place, width * parts, "reads")
         place = place // width
         if (buffer == buffer[0]).all():
             view = self._view(int(buffer[0]), width)
-            return lanes, [view[place + part] for part in range(parts)]
+            return [view[place + part] for part in range(parts)]
         found = [np.zeros(len(lanes), UNSIGNED[width]) for _ in range(parts)]
         for each in np.unique(buffer):
             here = buffer == each
             for part in range(parts):
                 found[part][here] = self._view(int(each), width)[place[here] + part]
-        return lanes, found
+        return found
+
+    def _not_of_others(
+        self, site: Site, lanes: Array, buffer: Array, place: Array, size: int, verb: str
+    ) -> None:
+        """Report accesses to what another block wrote: nothing orders the blocks of a launch."""
+        for each in np.unique(buffer):
+            if int(each) not in self.written_by:
+                continue
+            here = np.flatnonzero(buffer == each)
+            owner = self.written_by[int(each)][place[here][:, None] + np.arange(size)]
+            others = (owner != NOBODY) & (owner != self.block)
+            if others.any():
+                row, column = (int(found[0]) for found in np.nonzero(others))
+                thread, at = int(lanes[here[row]]), int(place[here[row]]) + column
+                self.log.add(
+                    "race",
+                    f"thread {thread} {verb} byte {at} of {self.names[int(each)]}, "
+                    f"which block {owner[row, column]} of those run wrote",
+                    [thread], site, times=int(others.any(axis=1).sum()),
+                )  # fmt: skip
 
     def write(self, site: Site, lanes: Array, addresses: Array, values: Sequence[Array]) -> None:
         """Write values, one of each lane for each part."""
         width = values[0].dtype.itemsize
-        sound, at, buffer, place = self.checked(site, lanes, addresses, width * len(values))
+        size = width * len(values)
+        sound, at, buffer, place = self.checked(site, lanes, addresses, size, size)
         if not len(sound):
             return
-        site.count("stored", *self.counter.of_global(sound, at, width * len(values)))
+        site.count("stored", *self.counter.of_global(sound, at, size))
+        self._not_of_others(site, sound, buffer, place, size, "writes")
         kept = np.isin(lanes, sound) if len(sound) < len(lanes) else slice(None)
         for each in np.unique(buffer):
             here = buffer == each
             view = self._view(int(each), width)
+            if int(each) not in self.written_by:
+                self.written_by[int(each)] = np.full(len(self.bytes[each]), NOBODY, np.int32)
+            self.written_by[int(each)][place[here][:, None] + np.arange(size)] = self.block
             for part, value in enumerate(values):
                 view[place[here] // width + part] = value[kept][here]
 
@@ -374,9 +410,9 @@ class Copies:
         if len(lanes) < len(before):
             sources = sources[np.isin(before, lanes)]
         if moved:
-            sound, at, *_ = self.memory.checked(site, lanes, sources, size)
+            sound, at, *_ = self.memory.checked(site, lanes, sources, moved, size)
             if len(sound):
-                site.count("loaded", *self.memory.counter.of_global(sound, at, size))
+                site.count("loaded", *self.memory.counter.of_global(sound, at, moved))
             if len(sound) < len(lanes):
                 kept = np.isin(lanes, sound)
                 lanes, places, sources = lanes[kept], places[kept], sources[kept]
@@ -389,13 +425,16 @@ class Copies:
         self.under_way.append(started)
 
     def _move(self, copy: _Copy) -> None:
-        quiet = Site(copy.site.instruction, copy.site.number)  # counted when it was issued
-        words = np.zeros((len(copy.lanes), copy.size // 4), np.uint32)
-        whole = copy.moved // 4
-        if whole:
-            _, found = self.memory.read(quiet, copy.lanes, copy.sources, 4, whole)
-            words[:, :whole] = np.stack(found, axis=1)
-        self.shared.store(copy.places, list(words.T))
+        held = np.zeros((len(copy.lanes), copy.size), np.uint8)
+        if copy.moved:
+            width = math.gcd(copy.moved, 4)
+            buffer = (copy.sources >> np.uint64(BUFFER_BITS)).astype(np.int64) - 1
+            place = (copy.sources & np.uint64((1 << BUFFER_BITS) - 1)).astype(np.int64)
+            found = self.memory.loaded(
+                copy.site, copy.lanes, buffer, place, width, copy.moved // width
+            )
+            held[:, : copy.moved] = np.stack(found, axis=1).view(np.uint8)
+        self.shared.store(copy.places, list(held.view(np.uint32).T))
 
     def commit(self, lanes: Array) -> None:
         """Close the group of copies that these threads have open."""
