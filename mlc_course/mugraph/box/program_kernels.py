@@ -506,7 +506,9 @@ class _Box:
             while len(lane.groups) > pending:
                 for source, target, numbers in lane.groups.pop(0):
                     (place,) = source.place(numbers)
-                    value = self.arrays[source.buffer.name][place]
+                    array = self.arrays[source.buffer.name]
+                    kept = (place >= 0) & (place < array.size)  # others are a fault already
+                    value = array[np.where(kept, place, 0)]
                     self._write(target, lane, numbers, value, lands=True)
 
         return do

@@ -54,6 +54,7 @@ from mlc_course.units import plural
 MOST_THREADS = 1024  # of a block, as on a GPU
 SHARED_BYTES = 48 * 1024  # of a block, unless a kernel asks for more
 EXTENTS = (1, 1, 1)
+NUMBERS = "fiub"  # NumPy's kinds of floating-point and whole numbers, and of truth
 Extents = int | Sequence[int]
 KernelFunction = Callable[..., Any]
 
@@ -264,6 +265,8 @@ class _Launch:
                 )  # fmt: skip
             return array
         kind = np.dtype(dtype)
+        if kind.kind not in NUMBERS:  # an element of parts, or an object, would be seen by nobody
+            raise UsageError(f"shared {name}: a type", expected="of plain numbers", got=dtype)
         size = math.prod(extents)
         start = -(-self.shared_end // WIDEST) * WIDEST
         if start + size * kind.itemsize > self.shared_bytes:

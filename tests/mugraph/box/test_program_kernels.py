@@ -222,6 +222,15 @@ def test_a_copy_that_is_not_awaited_is_refused() -> None:
     assert "while a copy by thread" in said and np.isnan(out).any()
 
 
+@pytest.mark.parametrize("copies", ["at once", "late"])
+@pytest.mark.parametrize("off", [-64, 2])
+def test_a_copy_from_out_of_bounds_is_named(off: int, copies: Landing) -> None:
+    copy = Copy(TILE, (T * 2,), A, (T * 2 + off,), 2)
+    kernel = program(by_threads(copy, CommitCopies(), AwaitCopies(0)), Barrier(), STORE)
+    said, _ = outcome(kernel, copies=copies)
+    assert "bounds: thread" in said and "reads A[" in said
+
+
 def test_blocks_that_write_one_element_race() -> None:
     said, _ = outcome(program(LOAD, Barrier(), STORE, grid=2))
     assert "blocks 0 and 1 both write Out[0], and nothing orders blocks" in said
