@@ -205,6 +205,12 @@ def test_a_barrier_in_a_branch_is_refused() -> None:
     assert "threads 0 to 7 wait at a barrier that threads 8 to 31 never reach" in said
 
 
+def test_two_barriers_of_a_branch_are_not_one() -> None:
+    kernel = program(LOAD, by_threads(Guard(T < 8, (Barrier(),), (Barrier(),))), STORE)
+    said, _ = outcome(kernel)
+    assert "threads wait at different barriers: threads 0 to 7 at barrier 1" in said
+
+
 def copied(*after: Any) -> Kernel:
     copy = Copy(TILE, (T * 2,), A, (T * 2,), 2)
     return program(by_threads(copy, CommitCopies()), *after)

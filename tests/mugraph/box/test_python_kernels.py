@@ -407,7 +407,10 @@ def bare_yield(t):
     ("kernel", "arguments", "keywords", "said"),
     [
         (nothing, [floats(1)], {}, "arguments after the kernel"),
-        (nothing, [], {"threads": 2048}, "at most 1024"),
+        (nothing, [], {"threads": (32, 64)}, "at most 1024"),
+        (nothing, [], {"threads": (1, 1, 65)}, "threads along z"),
+        (nothing, [], {"blocks": (1, 65_536)}, "blocks along y"),
+        (nothing, [], {"shared_bytes": 10**6}, "at most 232,448"),
         (nothing, [], {"threads": 0}, "from 1 on"),
         (nothing, [], {"blocks": (1, 2, 3, 4)}, "1 to 3"),
         (nothing, [], {"order": "sideways"}, "no order"),
