@@ -70,6 +70,7 @@ def measured(kind: str, name: str, graph: KernelGraph, storage: str) -> list[dic
             storage_bytes=STORAGE_BYTES[storage],
             most_shared_bytes=shared_limit(arch),
             matrix_unit=True,
+            narrow_range=storage == "float16",
         )
         kernels = thread_program(graph, gpu).program.kernels
         source = source_of(kernels, CUDA, storage)

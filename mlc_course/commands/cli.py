@@ -162,13 +162,22 @@ def add_compile(subparsers: Subparsers) -> None:
     parser = _subcommand(subparsers, "compile", "lower a mu-graph to kernels, and print them")
     _add_compiled(parser)
     parser.add_argument(
-        "--storage", default="float32", help="type of tensors: float32 or float16 (float32)"
+        "--storage",
+        default="float32",
+        help="type of tensors: float32, float16, or bfloat16 (cuda); default float32",
     )
     parser.add_argument(
         "--out",
         type=Path,
         metavar="FILE",
-        help="write .txt (the kernel program), .ll (LLVM) or .s (assembly)",
+        help="write .txt (the kernel program); cpu: .ll (LLVM) or .s (assembly); opencl: .cl; "
+        "cuda: .cu or .ptx",
+    )
+    parser.add_argument(
+        "--cubin",
+        type=Path,
+        metavar="FILE.cubin",
+        help="write machine code, and print registers, spills and shared memory (--target cuda)",
     )
 
 
@@ -191,7 +200,12 @@ def add_run(subparsers: Subparsers) -> None:
 
 def _add_compiled(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="GRAPH", help="a file, or a graph of the course")
-    parser.add_argument("--target", default="cpu", help="cpu (default), cuda, opencl, or box")
+    parser.add_argument(
+        "--target", default="cpu", help="cpu, opencl, box (thread by thread) or cuda (default cpu)"
+    )
+    parser.add_argument(
+        "--arch", metavar="sm_XX", help="a GPU's architecture, such as sm_90 (--target cuda)"
+    )
     _add_operators(parser)
     _add_threads(parser)
 

@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_info
 
 from mlc_course import machine, measure
 from mlc_course.errors import MachineError
+from mlc_course.mugraph.cuda import generations
 from mlc_course.parallel import Said, run_program
 
 COURSE = "mlc-course"
@@ -48,7 +49,7 @@ IMPORT_TVM = (
 LIBRARIES = (
     *("ipywidgets", "anywidget", "matplotlib", "IPython", "traitlets", "jinja2", "igraph"),
     *("sklearn", "exo", "scipy", "islpy", "tqdm", "cloudpickle", "filelock", "nbformat"),
-    *("nbconvert", "typing_extensions"),
+    *("nbconvert", "typing_extensions", "ml_dtypes"),
 )
 IMPORT_ALL = """\
 import importlib, sys
@@ -81,6 +82,23 @@ for platform in platforms:
     for device in platform.get_devices():
         print(device.name)
 """
+# In a child process: a driver that does not fit its kernel module may end the process that asks it.
+LIST_GPUS = """\
+import json
+from mlc_course.errors import CourseError
+from mlc_course.mugraph.cuda import driver_version, extra_for, gpus
+version, found, fault = driver_version(), [], ""
+if version:
+    try:
+        found = gpus()
+    except CourseError as error:
+        fault = str(error.got or error)
+known = [{"name": each.name, "arch": each.arch.removeprefix("sm_")} for each in found]
+said = {"version": version, "extra": extra_for(version), "gpus": known, "fault": fault}
+print(json.dumps(said))
+"""
+CUPY_OF = {"gpu12": "cupy-cuda12x", "gpu13": "cupy-cuda13x"}
+WITHOUT_GPU = "kernels run on cpu, opencl and box, and CUDA text is written and compiled"
 MARK = "mlc-course"  # on a page that Chromium is to show
 PAGE = "data:text/html,<script>document.write('mlc'+'-course')</script>"
 CHROMIUM = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom")
@@ -322,20 +340,44 @@ def opencl(
     )
 
 
-def gpu(which: Callable[[str], str | None] = shutil.which) -> Finding:
-    """An NVIDIA GPU and its driver; nothing on a CPU needs one."""
-    command = which("nvidia-smi")
-    if command is None:
-        return Finding("GPU", Status.OK, "no NVIDIA driver; the CPU course needs none")
-    query = [command, "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    said = run_program(query, PATIENCE_S)
-    found = "; ".join(said.out.strip().splitlines())
+def gpu(
+    installed: Callable[[str], str | None] = installed_version,
+    command: tuple[str, ...] = python(LIST_GPUS),
+) -> Finding:
+    """An NVIDIA GPU, its driver, and the CuPy that fits it; nothing on a CPU needs one."""
+    said = run_program(command, PATIENCE_S)
+    if said.status != 0:
+        hint = "run nvidia-smi by hand: driver and kernel module may differ until a reboot"
+        return Finding("GPU", Status.WARNING, str(said), hint)
+    found = json.loads(said.out.splitlines()[-1])
+    if found["version"] is None:
+        return Finding("GPU", Status.OK, f"no NVIDIA driver; {WITHOUT_GPU}")
+    version = ".".join(map(str, found["version"]))
+    devices = ", ".join(f"{each['name']} (sm_{each['arch']})" for each in found["gpus"])
+    here = f"{devices or 'no GPU'}, driver for CUDA {version}"
+    if found["fault"] or not devices:
+        detail = f"{here}: {found['fault'] or 'it shows none'}; {WITHOUT_GPU}"
+        return Finding("GPU", Status.WARNING, detail, "run nvidia-smi by hand")
+    fitting = CUPY_OF[found["extra"]]
+    cupy = installed(fitting) or installed("cupy")
+    if cupy:
+        return Finding("GPU", Status.OK, f"{here}, CuPy {cupy}")
+    others = [each for each in CUPY_OF.values() if installed(each)]
+    fault = f"{', '.join(others)} does not fit it" if others else "CuPy is missing"
+    remedy = f"pip install 'mlc-course[{found['extra']}]', which brings {fitting}"
+    remedy = f"pip uninstall {' '.join(others)}; {remedy}" if others else remedy
+    return Finding("GPU", Status.WARNING, f"{here}; {fault}; {WITHOUT_GPU}", remedy)
+
+
+def nvrtc(found: Callable[[], tuple[int, ...]] = generations) -> Finding:
+    """NVIDIA's compiler as a library, which makes machine code for a GPU without one."""
+    here = ", ".join(f"CUDA {each}" for each in found())
     return judge(
-        "GPU",
-        said.status == 0 and bool(found),
-        found if said.status == 0 and found else f"nvidia-smi: {said}",
+        "NVRTC",
+        bool(here),
+        here or "missing; optional: compiles CUDA text without a GPU",
         Status.WARNING,
-        "run nvidia-smi by hand: driver and kernel module may differ until a reboot",
+        "pip install 'mlc-course[cuda-text]' (NVIDIA has none for macOS)",
     )
 
 
@@ -443,6 +485,7 @@ NEEDED: tuple[Check, ...] = (
 OPTIONAL: tuple[Check, ...] = (
     opencl,
     gpu,
+    nvrtc,
     nbgrader,
     functools.partial(
         program,

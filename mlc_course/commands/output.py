@@ -45,11 +45,16 @@ def check_folder(folder: Path | None) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a plain file whole or not at all; raise ``UsageError`` where that fails after all."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write bytes as ``write_text`` writes a text."""
     try:
         if _is_plain(path) and os.access(path.parent, os.W_OK):
-            _replace(path, text)
+            _replace(path, content)
         else:
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(content)
     except OSError as error:
         raise _cannot(path, error) from None
 
@@ -59,10 +64,10 @@ def _is_plain(path: Path) -> bool:
     return not path.is_symlink() and (path.is_file() or not path.exists())
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, content: bytes) -> None:
     draft = path.with_name(f".{os.getpid()}.part")  # short, where the name is as long as can be
     try:
-        draft.write_text(text, encoding="utf-8")
+        draft.write_bytes(content)
         if path.exists():
             shutil.copymode(path, draft)
         draft.replace(path)

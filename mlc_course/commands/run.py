@@ -13,9 +13,10 @@ from tqdm import tqdm
 from mlc_course.commands.output import check_file, write_text
 from mlc_course.commands.verify import graph as read
 from mlc_course.commands.verify import operators_in
-from mlc_course.errors import CourseError
+from mlc_course.errors import CourseError, UsageError
 from mlc_course.machine import describe, usable_cores
 from mlc_course.measure import Comparison, Timing
+from mlc_course.mugraph.cuda import current_device
 from mlc_course.mugraph.ir import Array, KernelGraph
 from mlc_course.mugraph.programs import MODELS, NAMES, PROGRAM_OF, workload
 from mlc_course.mugraph.runtime import (
@@ -34,6 +35,7 @@ from mlc_course.units import milliseconds, plural
 
 CPU = "cpu"
 RIGHT, WRONG = 0, 1
+UNTIMED = ("cuda", "box")  # one is timed by ``make gpu``, the other says nothing of time
 FEW = 4  # elements of an output that are printed
 
 
@@ -43,6 +45,7 @@ def run(
     target: str,
     operators: Path | None = None,
     threads: int | None = None,
+    arch: str | None = None,
     seed: int = 0,
     with_check: bool = False,
     with_time: bool = False,
@@ -50,17 +53,28 @@ def run(
 ) -> int:
     """Run a graph once on random inputs; 1 when a check finds a difference."""
     check_file(json_path)
+    if with_time and target in UNTIMED:
+        raise UsageError(
+            "--time",
+            expected="--target cpu or opencl, beside NumPy",
+            got=f"--target {target}",
+            hint="make gpu times kernels on an NVIDIA GPU" if target == "cuda" else None,
+        )
     known = read(source, operators_in(operators))
     threads = usable_cores() if threads is None else threads
-    compiled = compile_graph(known, target, threads=threads)
+    compiled = compile_graph(known, target, threads=threads, arch=arch)
     inputs = random_inputs(known, seed)
     outputs = compiled(**inputs)
     kernels = plural(len(compiled.program.kernels), "kernel")
-    print(f"{known.name}: {kernels} on {describe()}, {plural(threads, 'thread')}")
+    place = f"{describe()}, {plural(threads, 'thread')}"
+    if target == "cuda":
+        place = current_device().name
+    print(f"{known.name}: {kernels} on {place}")
     record: dict[str, Any] = {
         "graph": known.name,
         "target": target,
         "machine": asdict(describe()),
+        "on": place,
         "threads": threads,
         "kernels": len(compiled.program.kernels),
     }

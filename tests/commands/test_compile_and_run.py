@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from mlc_course.commands import run, superoptimize
+from mlc_course.commands import compile, run, superoptimize
 from mlc_course.commands.cli import USAGE_STATUS, main
-from mlc_course.errors import WrongResult
+from mlc_course.errors import MachineError, WrongResult
+from mlc_course.mugraph.cuda import driver_version, generations
 from mlc_course.mugraph.ir import parse
 from mlc_course.mugraph.programs import PROGRAM_OF, in_numpy, published, workload
 from mlc_course.mugraph.runtime import BLOCK_BY_BLOCK, check, random_inputs
 from mlc_course.parallel import INTERRUPTED
 
+needs_nvrtc = pytest.mark.skipif(not generations(), reason="NVRTC is not installed")
+without_gpu = pytest.mark.skipif(bool(driver_version()), reason="there is a GPU")
 GRAPH = """\
 small(X[b=8, d=64], W[d, n=96]):
   squares = square(X)
@@ -94,6 +97,17 @@ def test_opencl_runs_a_graph_and_writes_its_text(
         (["compile", "lora", "--target", "opencl", "--out", "kernels.s"], "cannot write"),
         (["compile", "lora", "--out", "/proc/no/kernels.txt"], "cannot write"),
         (["run", "lora", "--json", "/proc/no/found.json"], "cannot write"),
+        (["compile", "lora", "--arch", "sm_90"], "no architectures to choose from"),
+        (["run", "lora", "--arch", "sm_90"], "no architectures to choose from"),
+        (["compile", "lora", "--target", "cuda", "--arch", "sm_75"], "too old"),
+        (["compile", "lora", "--target", "cuda", "--arch", "../x"], "no GPU architecture"),
+        (["compile", "lora", "--target", "cuda", "--storage", "float64"], "no storage"),
+        (["compile", "lora", "--target", "cuda", "--out", "kernels.ll"], "cannot write"),
+        (["compile", "lora", "--target", "cuda", "--out", "/proc/no/kernels.cu"], "cannot write"),
+        (["compile", "lora", "--target", "cuda", "--cubin", "kernels.o"], "cannot write"),
+        (["compile", "lora", "--target", "cuda", "--cubin", "/proc/no/k.cubin"], "cannot write"),
+        (["compile", "lora", "--cubin", "kernels.cubin"], "--target cuda"),
+        (["run", "lora", "--target", "cuda", "--time"], "make gpu"),
         (["superoptimize", "lora", "--run"], "--target cpu"),
         (["superoptimize", "lora", "--target", "tpu"], "no target"),
     ],
@@ -120,6 +134,91 @@ def test_a_program_becomes_measured_kernels(
     ratios = [each["ratio"] for each in measured]
     assert ratios == sorted(ratios, reverse=True)
     assert all(error <= 1e-5 for each in measured for error in each["errors"])
+
+
+# ---- for a GPU
+
+
+@pytest.mark.parametrize("storage", ["float32", "float16", "bfloat16"])
+def test_cuda_text_is_written_without_a_gpu(
+    storage: str, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "kernels.cu"
+    arguments = ["compile", source, "--target", "cuda", "--storage", storage, "--out", str(out)]
+    assert main([*arguments, "--arch", "sm_90"]) == 0
+    assert out.read_text().count('extern "C" __global__') == 5
+    assert "CUDA C++ of small, 5 kernels" in capsys.readouterr().out
+    assert [each.name for each in tmp_path.iterdir() if "part" in each.name] == []
+
+
+@needs_nvrtc
+def test_machine_code_is_written_and_what_it_needs_printed(
+    source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cubin = tmp_path / "kernels.cubin"
+    arguments = ["compile", source, "--target", "cuda", "--arch", "sm_80", "--cubin", str(cubin)]
+    assert main(arguments) == 0
+    assert cubin.read_bytes().startswith(b"\x7fELF")
+    printed = capsys.readouterr().out
+    assert "machine code of small for sm_80" in printed
+    assert printed.count(" registers each, 0 bytes spilled, ") == 5
+
+
+@needs_nvrtc
+def test_an_architecture_that_the_compiler_lacks_leaves_the_text_and_no_machine_code(
+    source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, cubin = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
+    arguments = ["compile", source, "--target", "cuda", "--arch", "sm_999", "--out", str(out)]
+    assert main([*arguments, "--cubin", str(cubin)]) == USAGE_STATUS
+    assert "no code for sm_999" in capsys.readouterr().err
+    assert out.exists() and not cubin.exists()
+
+
+def test_without_a_compiler_the_text_is_there_and_the_extra_is_named(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(*_: object) -> object:
+        raise MachineError("NVRTC is not installed", hint="mlc-course[cuda-text]")
+
+    monkeypatch.setattr(compile, "compile_cubin", missing)
+    out, cubin = tmp_path / "kernels.cu", tmp_path / "kernels.cubin"
+    arguments = ["compile", source, "--target", "cuda", "--out", str(out), "--cubin", str(cubin)]
+    assert main(arguments) == USAGE_STATUS
+    assert "mlc-course[cuda-text]" in capsys.readouterr().err
+    assert out.exists() and not cubin.exists()
+
+
+def test_ctrl_c_while_a_compiler_works_leaves_the_file_that_was_there(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cubin = tmp_path / "kernels.cubin"
+    cubin.write_bytes(b"old")
+    monkeypatch.setattr(compile, "compile_cubin", ends(KeyboardInterrupt()))
+    arguments = ["compile", source, "--target", "cuda", "--cubin", str(cubin)]
+    assert main(arguments) == INTERRUPTED
+    assert cubin.read_bytes() == b"old"
+
+
+def test_names_that_c_does_not_have_become_others(tmp_path: Path) -> None:
+    graph = tmp_path / "odd.txt"
+    graph.write_text("float(int[b=4], __x[b]):\n  half = add(int, __x)\n  return half\n")
+    out = tmp_path / "odd.cu"
+    assert main(["compile", str(graph), "--target", "cuda", "--out", str(out)]) == 0
+    assert "__restrict__ int," not in out.read_text()
+
+
+@without_gpu
+def test_a_graph_is_not_run_without_a_gpu(
+    source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "found.json"
+    arguments = ["run", source, "--target", "cuda", "--check", "--json", str(file)]
+    assert main(arguments) == USAGE_STATUS
+    said = capsys.readouterr().err
+    assert said.startswith("MachineError: CuPy")
+    assert "--target cpu, opencl and box" in said
+    assert not file.exists()
 
 
 # ---- what is timed beside a graph computes the same

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import sys
+import tomllib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from mlc_course.commands import cli, doctor
 from mlc_course.commands.doctor import Finding, Status, pinned_pair
 from mlc_course.machine import UNKNOWN, Machine
 from mlc_course.measure import Noise, Timing
+from mlc_course.mugraph.cuda import driver_version
 
+ROOT = Path(__file__).parents[2]
 PAIR = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
 PLAIN = Machine("a CPU", "a system", 2, "SSE", 128, 16, 0, 0, 0, 64, 1 << 33)
 FAST = Machine("a CPU", "a system", 2, "AVX2", 256, 16, 1 << 15, 1 << 20, 0, 64, 1 << 33)
@@ -27,6 +30,16 @@ SLEEPS = (sys.executable, "-c", "import time; time.sleep(600)")
 
 def prints(text: str, status: int = 0) -> tuple[str, ...]:
     return (sys.executable, "-c", f"print({text!r}); raise SystemExit({status})")
+
+
+HOPPER = {"name": "a Hopper", "arch": "90"}
+
+
+def driver_says(
+    gpus: list[dict[str, str]], *, version: tuple[int, int] | None = (13, 0), fault: str = ""
+) -> tuple[str, ...]:
+    said = {"version": version, "extra": "gpu13", "gpus": gpus, "fault": fault}
+    return prints(json.dumps(said))
 
 
 def script(folder: Path, text: str) -> str:
@@ -145,10 +158,29 @@ BROKEN_OR_WORSE = [
     ),
     (
         doctor.gpu,
-        {"which": lambda _: "/no/such/nvidia-smi"},
+        {"command": prints("Segmentation fault", 1)},
         Status.WARNING,
-        "nvidia-smi: No such file",
+        "Segmentation fault",
     ),
+    (
+        doctor.gpu,
+        {"command": driver_says([], fault="CUDA_ERROR_NO_DEVICE"), "installed": nothing},
+        Status.WARNING,
+        "no GPU, driver for CUDA 13.0: CUDA_ERROR_NO_DEVICE; kernels run on cpu",
+    ),
+    (
+        doctor.gpu,
+        {"command": driver_says([HOPPER]), "installed": nothing},
+        Status.WARNING,
+        "a Hopper (sm_90), driver for CUDA 13.0; CuPy is missing; kernels run on cpu",
+    ),
+    (
+        doctor.gpu,
+        {"command": driver_says([HOPPER]), "installed": {"cupy-cuda12x": "14"}.get},
+        Status.WARNING,
+        "cupy-cuda12x does not fit it",
+    ),
+    (doctor.nvrtc, {"found": lambda: ()}, Status.WARNING, "missing; optional"),
     (
         partial(doctor.program, "valgrind", ("valgrind",), "counts", "remedy", lambda _: ""),
         {"which": nothing},
@@ -178,7 +210,13 @@ def test_a_check_refuses(check: Any, facts: dict[str, Any], status: Status, deta
         (doctor.cores_and_caches, {"describe": lambda: FAST}, "2 cores, L1d 32 KiB, L2 1024 KiB"),
         (doctor.vector_width, {"describe": lambda: FAST}, "AVX2"),
         (doctor.timing_noise, {"noise": lambda: noise(1, 1, 1)}, "quiet"),
-        (doctor.gpu, {"which": nothing}, "needs none"),
+        (doctor.gpu, {"command": driver_says([], version=None)}, "no NVIDIA driver; kernels run"),
+        (
+            doctor.gpu,
+            {"command": driver_says([HOPPER]), "installed": {"cupy-cuda13x": "14.2.0"}.get},
+            "a Hopper (sm_90), driver for CUDA 13.0, CuPy 14.2.0",
+        ),
+        (doctor.nvrtc, {"found": lambda: (13, 12)}, "CUDA 13, CUDA 12"),
         (doctor.opencl, {"installed": nothing}, "optional"),
         (doctor.opencl, {"installed": lambda _: "1", "command": prints("PoCL\nB")}, "PoCL, B"),
         (doctor.jupyterlab, {"command": prints("4.6.6\npython")}, "4.6.6"),
@@ -195,6 +233,21 @@ def test_a_check_accepts(check: Any, facts: dict[str, Any], detail: str) -> None
     assert finding.status is Status.OK
     assert detail in finding.detail
     assert not finding.remedy
+
+
+def test_the_driver_of_this_machine_is_asked() -> None:
+    finding = doctor.gpu()
+    assert finding.status is not Status.BROKEN
+    if driver_version() is None:
+        assert finding.status is Status.OK
+        assert "no NVIDIA driver" in finding.detail and "cpu, opencl and box" in finding.detail
+
+
+@pytest.mark.parametrize("extra", doctor.CUPY_OF)
+def test_every_extra_for_a_gpu_is_one_of_the_course(extra: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    brought = project["optional-dependencies"][extra]
+    assert any(line.partition(";")[0] == doctor.CUPY_OF[extra] for line in brought)
 
 
 PROGRAMS = {each.args[0]: each for each in doctor.OPTIONAL if isinstance(each, partial)}

@@ -50,12 +50,14 @@ def test_a_file_is_replaced_whole_or_not_at_all(
     file.write_text("before")
     file.chmod(0o640)
 
-    def full(path: Path, text: str, **_: object) -> None:
-        path.write_bytes(text[:2].encode())
+    written = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> None:
+        written(path, content[:2])
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patched, pytest.raises(UsageError, match="No space left"):
-        patched.setattr(Path, "write_text", full)
+        patched.setattr(Path, "write_bytes", full)
         write_text(file, "after")
     assert file.read_text() == "before"
     write_text(file, "after")

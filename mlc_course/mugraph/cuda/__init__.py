@@ -27,7 +27,13 @@ from mlc_course.mugraph.cuda.nvrtc import (
     generations,
     shared_limit,
 )
-from mlc_course.mugraph.cuda.with_cupy import CupyRun, compiled_by_cupy, cupy, cupy_told
+from mlc_course.mugraph.cuda.with_cupy import (
+    CupyRun,
+    compiled_by_cupy,
+    cupy,
+    cupy_told,
+    current_device,
+)
 
 __all__ = [
     "Cubin",
@@ -44,6 +50,7 @@ __all__ = [
     "compiled_by_cupy",
     "cupy",
     "cupy_told",
+    "current_device",
     "driver_version",
     "extra_for",
     "generations",

@@ -124,13 +124,20 @@ def compiled_by_cupy(plan: LaunchPlan, arch: str | None = None) -> CupyRun:
     return bind
 
 
+def cupy_options(generation: int) -> tuple[str, ...]:
+    """Return the options of CuPy's compiler, with the headers that wheels of its generation have.
+
+    CuPy adds the architecture, and the headers of a CUDA toolkit that it finds.
+    """
+    return (STANDARD, *(f"-I{each}" for each in header_folders(generation)))
+
+
 @contextmanager
 def _module(cp: ModuleType, text: str, arch: str | None) -> Iterator[Any]:
     """A module of a text. A file of machine code has to last until its first kernel is taken."""
     if arch is None:
         generation = int(cp.cuda.nvrtc.getVersion()[0])
-        folders = tuple(f"-I{each}" for each in header_folders(generation))
-        yield cp.RawModule(code=text, options=(STANDARD, *folders))
+        yield cp.RawModule(code=text, options=cupy_options(generation))
         return
     image = compile_cubin(text, arch).image
     with tempfile.TemporaryDirectory(prefix="mlc-cubin-") as folder:

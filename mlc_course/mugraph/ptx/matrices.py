@@ -86,10 +86,12 @@ def _registers(threads: Threads, operand: Operand, kind: str, site: Site) -> lis
 
 def _in_warps(registers: list[Array], warps: Array, threads: Threads) -> Array:
     """Registers of some warps: by warp, lane and register."""
-    held = [
-        np.broadcast_to(each, threads.count)[: threads.count // WARP * WARP] for each in registers
-    ]
-    return np.ascontiguousarray(np.stack(held, axis=1).reshape(-1, WARP, len(registers))[warps])
+    whole = threads.count // WARP * WARP
+    held = np.empty((len(registers), whole), registers[0].dtype)
+    for number, register in enumerate(registers):
+        held[number] = register[:whole]
+    lines = held.reshape(len(registers), -1, WARP)
+    return np.ascontiguousarray(lines[:, warps].transpose(1, 2, 0))
 
 
 def _multiply(threads: Threads, site: Site) -> Run:
@@ -167,7 +169,7 @@ def _load_matrices(threads: Threads, site: Site) -> Run:
         if len(lanes):
             threads.shared.note_read(site, lanes, sound, ROW_BYTES)
             loaded = np.stack(threads.shared.loaded(sound, 2, 8), axis=1)
-            rows[np.isin(givers, lanes)] = loaded
+            rows[slice(None) if len(lanes) == len(givers) else np.isin(givers, lanes)] = loaded
         matrices = rows.reshape(len(warps), count, 8, 8)
         if transposed:
             matrices = np.ascontiguousarray(matrices.transpose(0, 1, 3, 2))

@@ -36,28 +36,26 @@ def wavefronts(addresses: Array, size: int) -> tuple[int, int]:
         spread = words[:, :, None] + np.arange(per_lane)
         words = np.where(words[:, :, None] == NOT_HERE, NOT_HERE, spread)
     phases = np.sort(words.reshape(-1, WARP), axis=1)  # 32 words are asked for in each
-    new = np.ones(phases.shape, bool)
-    new[:, 1:] = phases[:, 1:] != phases[:, :-1]
-    new &= phases != NOT_HERE
+    new = _first_of_each(phases)
     bank = np.arange(len(phases))[:, None] * BANKS + (phases & (BANKS - 1))
     served = np.bincount(bank[new], minlength=len(phases) * BANKS).reshape(-1, BANKS)
-    different = new.reshape(len(addresses), -1).sum(axis=1)
     if per_lane > 1:
-        different = np.array(
-            [len(np.unique(each[each >= 0])) for each in words.reshape(len(addresses), -1)]
-        )
-    least = -(-different // BANKS)
+        new = _first_of_each(np.sort(phases.reshape(len(addresses), -1), axis=1))
+    least = -(-new.sum(axis=1) // BANKS)
     return int(served.max(axis=1).sum()), int(least.sum())
+
+
+def _first_of_each(ordered: Array) -> Array:
+    """Where lines that are in order have a number for the first time."""
+    new = np.ones(ordered.shape, bool)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    new &= ordered != NOT_HERE
+    return new
 
 
 def sectors(addresses: Array, size: int) -> tuple[int, int]:
     """Return the sectors of requests, a line each, and the fewest for as many bytes."""
-    numbers = np.sort(np.where(addresses == NOT_HERE, NOT_HERE, addresses // SECTOR), axis=1)
-    new = np.ones(numbers.shape, bool)
-    new[:, 1:] = numbers[:, 1:] != numbers[:, :-1]
-    moved = int((new & (numbers != NOT_HERE)).sum())
-    places = np.sort(addresses, axis=1)
-    other = np.ones(places.shape, bool)
-    other[:, 1:] = places[:, 1:] != places[:, :-1]
-    wanted = (other & (places != NOT_HERE)).sum(axis=1) * size
-    return moved, int((-(-wanted // SECTOR)).sum())
+    numbers = np.where(addresses == NOT_HERE, NOT_HERE, addresses // SECTOR)
+    moved = _first_of_each(np.sort(numbers, axis=1)).sum()
+    wanted = _first_of_each(np.sort(addresses, axis=1)).sum(axis=1) * size
+    return int(moved), int((-(-wanted // SECTOR)).sum())

@@ -18,6 +18,7 @@ from mlc_course.mugraph.runtime.beside_numpy import (
 )
 from mlc_course.mugraph.runtime.checking import Check, check
 from mlc_course.mugraph.runtime.compiled import TARGETS, Bound, Compiled, compile_graph
+from mlc_course.mugraph.runtime.on_cuda import arch_here
 from mlc_course.mugraph.runtime.target import Lowered, Options, Target, Text
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "TARGETS",
     "Target",
     "Text",
+    "arch_here",
     "check",
     "compile_graph",
     "fastest_of_each",

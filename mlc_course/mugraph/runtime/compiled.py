@@ -217,7 +217,7 @@ def compile_graph(
         if not on.has_arch:
             raise UsageError(
                 f"target {target} has no architectures to choose from",
-                expected="arch with the target cuda alone",
+                expected="an arch with the target cuda alone",
                 got=arch,
             )
         kernel_arch(arch)

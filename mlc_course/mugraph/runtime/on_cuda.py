@@ -13,13 +13,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mlc_course.errors import GraphError, UsageError
+from mlc_course.errors import GraphError, MachineError, UsageError
 from mlc_course.mugraph.cuda import (
     CupyRun,
     compile_ptx,
     compiled_by_cupy,
     cupy,
     cupy_told,
+    gpus,
     launch_plan,
     shared_limit,
 )
@@ -30,14 +31,27 @@ from mlc_course.mugraph.runtime import arrays as host
 from mlc_course.mugraph.runtime.target import Binder, Launch, Options, Target, Text
 from mlc_course.mugraph.thread_kernels import WIDEST, Gpu, ThreadProgram, thread_program
 
-DEFAULT_ARCH = "sm_80"  # whose machine language newer ones can be compiled to
+DEFAULT_ARCH = "sm_80"  # the oldest that has what kernels use
 
 
 def lower(graph: KernelGraph, options: Options) -> ThreadProgram:
-    """Return the kernels for a GPU; products of two-byte numbers are on its matrix unit."""
-    size, most = STORAGE_BYTES[options.storage], shared_limit(options.arch or DEFAULT_ARCH)
-    gpu = Gpu(storage_bytes=size, most_shared_bytes=most, matrix_unit=size == 2)
+    """Return the kernels for the architecture that was named, or the GPU that is here."""
+    gpu = Gpu(
+        storage_bytes=STORAGE_BYTES[options.storage],
+        most_shared_bytes=shared_limit(options.arch or arch_here()),
+        matrix_unit=True,
+        narrow_range=options.storage == "float16",
+    )
     return thread_program(graph, gpu)
+
+
+def arch_here() -> str:
+    """Return the architecture of the first GPU, or ``DEFAULT_ARCH`` without one."""
+    try:
+        here = gpus()
+    except MachineError:
+        return DEFAULT_ARCH
+    return here[0].arch if here else DEFAULT_ARCH
 
 
 def build(program: KernelProgram, options: Options) -> Binder:
@@ -61,7 +75,7 @@ def cuda_text(program: KernelProgram, options: Options) -> str:
 
 def ptx_text(program: KernelProgram, options: Options) -> str:
     """Return their PTX; raises ``MachineError`` where NVRTC is not installed."""
-    return compile_ptx(cuda_text(program, options), options.arch or DEFAULT_ARCH)
+    return compile_ptx(cuda_text(program, options), options.arch or arch_here())
 
 
 # ---- arrays

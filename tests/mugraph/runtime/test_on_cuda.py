@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import itertools
+import random
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +16,21 @@ import pytest
 from lowered_graphs import cut
 
 from mlc_course.errors import CourseError, MachineError, SizeError, UsageError
-from mlc_course.mugraph.cuda import cupy, cupy_told, with_cupy
+from mlc_course.mugraph.cuda import TARGETS as ARCHITECTURES
+from mlc_course.mugraph.cuda import (
+    compile_cubin,
+    cupy,
+    cupy_told,
+    generations,
+    launch_plan,
+    shared_limit,
+    with_cupy,
+)
+from mlc_course.mugraph.cuda.with_cupy import cupy_options
 from mlc_course.mugraph.gpu_text import STORAGE_BYTES
 from mlc_course.mugraph.ir import parse
 from mlc_course.mugraph.kernels import Buffer
-from mlc_course.mugraph.programs import published
+from mlc_course.mugraph.programs import PROGRAM_OF, published
 from mlc_course.mugraph.runtime import check, compile_graph, random_inputs
 from mlc_course.mugraph.runtime.arrays import HOST, empty
 from mlc_course.mugraph.runtime.compiled import Compiled
@@ -119,6 +133,45 @@ def test_a_kernel_in_bfloat16_is_compared_with_its_own_tolerance() -> None:
     right = np.exp(inputs["X"].astype("float64")).astype(ml_dtypes.bfloat16)
     assert check(graph, inputs, [right], "bfloat16").passed
     assert not check(graph, inputs, [right * right], "bfloat16").passed
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not generations(), reason="NVRTC is not installed")
+@pytest.mark.parametrize("storage", STORAGE_BYTES)
+def test_no_kernel_of_a_published_graph_spills(
+    storage: str, full: bool, seed: int, tried: Callable[[str, int], None]
+) -> None:
+    """For a target and a compiler that are drawn, or for all of them with ``--full``."""
+    draws = random.Random(f"{seed} {storage}")
+    for name in PROGRAM_OF:
+        every = list(itertools.product(ARCHITECTURES, generations()))
+        for arch, generation in every if full else draws.sample(every, 1):
+            call = compile_graph(published(name), "cuda", storage=storage, arch=arch)
+            plan = launch_plan(call.program, storage)
+            cubin = compile_cubin(plan.text, arch, generation)
+            assert set(cubin.kernels) == {each.name for each in plan.launches}
+            for launch in plan.launches:
+                needed = cubin.kernels[launch.name]
+                assert not needed.spills and not needed.stack, (launch.name, arch, needed)
+                assert needed.registers * launch.threads <= 65_536, (launch.name, needed)
+                assert launch.shared_bytes + needed.shared <= shared_limit(arch), launch
+            tried("pieces of machine code", 1)
+
+
+@pytest.mark.parametrize("storage", STORAGE_BYTES)
+def test_cupy_compiles_the_text_with_the_options_that_it_adds(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CuPy's compiler needs no GPU where it is told an architecture."""
+    pytest.importorskip("cupy")
+    compiler = importlib.import_module("cupy.cuda.compiler")
+    told_arch = ("-arch=sm_90", "cubin")
+    monkeypatch.setattr(compiler, "_get_arch_for_options_for_nvrtc", lambda arch: told_arch)
+    generation = importlib.import_module("cupy").cuda.nvrtc.getVersion()[0]
+    call = compile_graph(published("gated_mlp_fused"), "cuda", storage=storage, arch="sm_90")
+    text = launch_plan(call.program, storage).text
+    image, _ = compiler.compile_using_nvrtc(text, cupy_options(generation), "90")
+    assert image.startswith(b"\x7fELF")
 
 
 # ---- memory that is not this machine's
