@@ -57,7 +57,6 @@ WIDE_PLACES = 1 << 31  # a tensor with so many elements needs longer indices
 BINDS = {"&": 0, "^": 1, "==": 2, "<": 3, "+": 4, "*": 5, "//": 5, "%": 5}  # as in C
 SIGNS = {"&": "&&", "//": "/"}
 INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
-WIDTHS = (2, 4)
 Spelled = Callable[[Read], str]
 
 
@@ -414,7 +413,7 @@ class _Writer:
         if not axes:
             return [self.say(self._assigned(s, self.element))]
         axis, *inner = axes
-        if not inner and axis.lanes in WIDTHS and axis.extent % axis.lanes == 0:
+        if not inner and axis.lanes in self.dialect.widths and axis.extent % axis.lanes == 0:
             return self._vectors(s, axis)
         return self.loop(
             axis.name, axis.extent, lambda: self._over(s, inner), unrolled=axis.unrolled
@@ -488,7 +487,7 @@ class _Writer:
             s.target.scope in ("registers", "private")
             and not self.is_converted(s.target)
             and not _uses(target, first.name)
-            and last.extent == last.lanes in WIDTHS
+            and last.extent == last.lanes in self.dialect.widths
             and s.target.size % last.lanes == 0
             and _is_of_vectors(s, last)
         )
