@@ -5,17 +5,15 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import re
-import shutil
-import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from stand_in_driver import use_stand_in
 
 from mlc_course.errors import MachineError, SizeError, UsageError
-from mlc_course.mugraph.cuda import driver
 from mlc_course.mugraph.cuda.driver import (
     SIGNATURES,
     GpuDevice,
@@ -29,7 +27,6 @@ from mlc_course.mugraph.cuda.driver import (
 from mlc_course.mugraph.cuda.launches import KernelLaunch, check_fits, kernel_arch
 from mlc_course.mugraph.cuda.nvrtc import GENERATIONS, header_folders
 
-STAND_IN = Path(__file__).parents[2] / "helpers" / "stand_in_driver.c"
 WIDE = re.compile(  # parameters of 64 bits: pointers, handles, addresses, sizes
     r"\*|\bCU(context|module|function|stream|event|graph|graphExec|deviceptr)\b|size_t|long long"
 )
@@ -41,17 +38,9 @@ HOPPER = GpuDevice(0, "a Hopper", (9, 0), 132, 60 << 20, 232_448)
 @pytest.fixture(params=GENERATIONS)
 def stand_in(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[ctypes.CDLL]:
+) -> ctypes.CDLL:
     """The library of a driver without a GPU, compiled with the header of a generation of CUDA."""
-    folders = [each for each in header_folders(request.param) if (each / "cuda.h").exists()]
-    compiler = shutil.which("cc")
-    if not folders or not compiler:
-        pytest.skip(f"no C compiler, or no header of CUDA {request.param}")
-    made = tmp_path / "libcuda.so"
-    command = [compiler, "-shared", "-fPIC", f"-I{folders[0]}", str(STAND_IN), "-o", str(made)]
-    subprocess.run(command, check=True)
-    monkeypatch.setattr(driver, "library", lambda: library(str(made)))
-    yield library(str(made))
+    return use_stand_in(tmp_path, monkeypatch, request.param)
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
