@@ -32,6 +32,7 @@ from mlc_course.mugraph.search import Found, superoptimize
 from mlc_course.mugraph.thread_kernels import Gpu, thread_program
 
 BEST = 3  # graphs of a search
+NAMED = ("kind", "graph", "kernel", "storage")
 
 
 def graphs(every: int) -> Iterator[tuple[str, str, KernelGraph]]:
@@ -69,6 +70,7 @@ def measured(kind: str, name: str, graph: KernelGraph, storage: str) -> list[dic
             storage_bytes=STORAGE_BYTES[storage],
             most_shared_bytes=shared_limit(arch),
             matrix_unit=True,
+            narrow_range=storage == "float16",
         )
         kernels = thread_program(graph, gpu).program.kernels
         source = source_of(kernels, CUDA, storage)
@@ -98,6 +100,24 @@ def measured(kind: str, name: str, graph: KernelGraph, storage: str) -> list[dic
                     }
                 )
     return rows
+
+
+def most(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each kernel and storage: the most of each figure, of all machine code."""
+    kernels: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        kernels.setdefault(tuple(row[key] for key in NAMED), []).append(row)
+    counted = ("registers", "spills", "shared", "barriers", "matrix_products", "threads")
+    return [
+        {
+            **dict(zip(NAMED, names, strict=True)),
+            **{key: max(row[key] for row in own) for key in counted},
+            "compile_s": round(sum(row["compile_s"] for row in own) / len(own), 3),
+            "pieces": len(own),
+            "spilling": sum(row["spills"] > 0 for row in own),
+        }
+        for names, own in kernels.items()
+    ]
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
@@ -153,7 +173,7 @@ def main() -> int:
             min(row["shared_limit"] / max(1, row["shared"]) for row in rows),
         ),
     ]
-    figures = {"rows": rows, "refused": refused, "generations": list(generations())}
+    figures = {"rows": most(rows), "refused": refused, "generations": list(generations())}
     return finish(arguments, figures, targets, lambda path: draw(rows, path))
 
 

@@ -43,6 +43,8 @@ ROOT = Path(__file__).parent.parent
 RESULTS, EXAMPLES = ROOT / "benchmarks" / "results", ROOT / "docs" / "examples"
 PICTURE = RESULTS / "ladder.png"
 SAMPLE = re.compile(r"(<!-- sample: ([\w-]+) -->)(.*?)(<!-- end -->)", re.S)
+# Sides of benchmarks/codegen_gpu.py that are not our fused graphs.
+RIVALS = ("unfused", "CuPy", "torch", "torch.compile", "torch fused attention")
 LESSON = re.compile(r"^\| (\d+) \| \[([^\]]+)\]\(([^)]+)\) \|", re.M)
 
 
@@ -306,12 +308,11 @@ def gpu_text() -> str:
     lines = []
     for kind in dict.fromkeys(row["kind"] for row in record["rows"]):
         own = [row for row in record["rows"] if row["kind"] == kind]
-        kernels = {(row["graph"], row["kernel"], row["storage"]) for row in own}
-        spilling = sum(row["spills"] > 0 for row in own)
+        spilling, pieces = (sum(row[key] for row in own) for key in ("spilling", "pieces"))
         lines.append(
-            f"| {kind} | {len({row['graph'] for row in own})} | {len(kernels)} | "
+            f"| {kind} | {len({row['graph'] for row in own})} | {len(own)} | "
             f"{_range(own, 'registers')} | {_range(own, 'shared', 1024)} | "
-            f"{_range(own, 'barriers')} | {spilling} of {len(own)} |"
+            f"{_range(own, 'barriers')} | {spilling} of {pieces} |"
         )
     head = (
         "| graphs | number | kernels, by storage | registers a thread | shared KiB a block | "
@@ -327,6 +328,33 @@ def gpu_text() -> str:
 def _range(some: list[dict[str, float]], key: str, unit: int = 1) -> str:
     low, high = (round(each(row[key] for row in some) / unit) for each in (min, max))
     return f"{low} to {high}"
+
+
+def kernels_on_a_gpu() -> str:
+    """The figures of ``benchmarks/codegen_gpu.py`` on each GPU, a line for each program."""
+    parts = []
+    for path in sorted(RESULTS.glob("gpu_*.json")):
+        if path.stem == "gpu_text":  # compiled, and not run
+            continue
+        record = load(path)
+        sides = list(
+            dict.fromkeys(side for row in record["rows"] for side in row["us"] if side in RIVALS)
+        )
+        lines = []
+        for row in record["rows"]:
+            fused = {side: us for side, us in row["us"].items() if side not in RIVALS}
+            name = min(fused, key=lambda side: float(fused[side]))
+            cells = [f"{row['us'][s] / fused[name]:.2f}" if s in row["us"] else "" for s in sides]
+            lines.append(
+                f"| {row['program']} | {name} | {fused[name]:.1f} us | {' | '.join(cells)} |"
+            )
+        head = f"| {record['gpu']} | graph | ours | {' | '.join(sides)} |"
+        versions = ", ".join(f"{name} {version}" for name, version in record["packages"].items())
+        made = f"float16; {versions or 'nothing to compare with'}; {made_on(record)}"
+        parts.append(f"{rows(head, *lines)}\n\n{made}; `benchmarks/codegen_gpu.py`.")
+    return "\n\n".join(parts) or rows(
+        "| GPU | program | ours | CuPy | PyTorch |", "| not yet measured | | | | |"
+    )
 
 
 def kernels_beside_numpy() -> str:
@@ -423,6 +451,7 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "a-kernel": a_kernel,
     "cuda-text": cuda_text,
     "gpu-text": gpu_text,
+    "kernels-on-a-gpu": kernels_on_a_gpu,
     "kernels-beside-numpy": kernels_beside_numpy,
     "other-compilers": other_compilers,
 }

@@ -50,6 +50,7 @@ ROOMS = (
     "mlc_course.mugraph.thread_kernels",
     "mlc_course.mugraph.gpu_text",
     "mlc_course.mugraph.cuda",
+    "mlc_course.mugraph.ptx",
     "mlc_course.mugraph.opencl",
     "mlc_course.mugraph.box",
     "mlc_course.mugraph.runtime",

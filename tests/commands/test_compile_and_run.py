@@ -71,6 +71,21 @@ def test_a_graph_is_run_and_checked(
     assert record["times"][0]["ratio"] > 0
 
 
+def test_opencl_runs_a_graph_and_writes_its_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, text, found = tmp_path / "f.txt", tmp_path / "f.cl", tmp_path / "found.json"
+    source.write_text("f(X[a=4, b=8], W[b, c=8]):\n  Y = matmul(X, W)\n  return Y\n")
+    assert main(["compile", str(source), "--target", "opencl", "--out", str(text)]) == 0
+    assert "OpenCL C of f, 1 kernel" in capsys.readouterr().out
+    assert "__kernel" in text.read_text()
+    arguments = ["run", str(source), "--target", "opencl", "--check", "--time"]
+    assert main([*arguments, "--json", str(found)]) == 0
+    assert "agrees with the interpreter in float64" in capsys.readouterr().out
+    (times,) = json.loads(found.read_text())["times"]
+    assert times["median_s"] > 0 and times["baseline"] == "NumPy"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -79,6 +94,7 @@ def test_a_graph_is_run_and_checked(
         (["compile", "lora", "--storage", "int4"], "no storage"),
         (["compile", "lora", "--threads", "4000"], "threads"),
         (["compile", "lora", "--out", "kernels.docx"], "cannot write"),
+        (["compile", "lora", "--target", "opencl", "--out", "kernels.s"], "cannot write"),
         (["compile", "lora", "--out", "/proc/no/kernels.txt"], "cannot write"),
         (["run", "lora", "--json", "/proc/no/found.json"], "cannot write"),
         (["compile", "lora", "--arch", "sm_90"], "no architectures to choose from"),

@@ -25,12 +25,31 @@ log10 log1p log2 logb maxmag minmag modf nan nextafter norm norm3d norm4d norm3d
 powr rcbrt remainder rhypot rint rnorm round rsqrt sin sincos sincospi sinh sinpi sqrt tan tanh
 tgamma trunc y0 y1 yn expf exp2f logf sqrtf INFINITY NAN HUGE_VAL MAXFLOAT index
 """
+# Macros of OpenCL C, and functions that PoCL renames by macros: a kernel's name must not be one.
+IN_OPENCL = """
+get_local_id get_group_id get_global_id get_local_size get_global_size get_num_groups get_work_dim
+get_global_offset get_local_linear_id get_global_linear_id get_fence to_addr CLK_LOCAL_MEM_FENCE
+CLK_GLOBAL_MEM_FENCE abs_diff acospi add_sat asinpi atan2pi atanpi atom_add atom_and atom_cmpxchg
+atom_dec atom_inc atom_max atom_min atom_or atom_sub atom_xchg atom_xor bitselect clz ctz
+fast_length fast_normalize fast_distance fract hadd isgreater isgreaterequal isless islessequal
+islessgreater isnormal isnotequal isordered isunordered kernel_exec lgamma_r mad_hi mad_sat
+memory_order memory_scope mul_hi popcount remquo rhadd rootn rotate shuffle2 signbit smoothstep
+sub_sat tanpi upsample vec_step wait_group_events CHAR_BIT CHAR_MAX CHAR_MIN DBL_DIG DBL_EPSILON
+DBL_MANT_DIG DBL_MAX DBL_MAX_10_EXP DBL_MAX_EXP DBL_MIN DBL_MIN_10_EXP DBL_MIN_EXP DBL_RADIX FLT_DIG
+FLT_EPSILON FLT_MANT_DIG FLT_MAX FLT_MAX_10_EXP FLT_MAX_EXP FLT_MIN FLT_MIN_10_EXP FLT_MIN_EXP
+FLT_RADIX FP_ILOGB0 FP_ILOGBNAN HALF_DIG HALF_EPSILON HALF_MANT_DIG HALF_MAX HALF_MIN HALF_RADIX
+HUGE_VALF INT_MAX INT_MIN LONG_MAX LONG_MIN M_1_PI M_1_PI_F M_2_PI M_2_PI_F M_2_SQRTPI M_2_SQRTPI_F
+M_E M_E_F M_LN10 M_LN10_F M_LN2 M_LN2_F M_LOG10E M_LOG10E_F M_LOG2E M_LOG2E_F M_PI M_PI_F M_PI_2
+M_PI_2_F M_PI_4 M_PI_4_F M_SQRT1_2 M_SQRT1_2_F M_SQRT2 M_SQRT2_F SCHAR_MAX SCHAR_MIN SHRT_MAX
+SHRT_MIN UCHAR_MAX UINT_MAX ULONG_MAX USHRT_MAX
+"""
 KINDS = "char uchar short ushort int uint long ulong longlong ulonglong float double half"
 COUNTED = f"{KINDS} vload vstore vload_half vstore_half"
 RESERVED = frozenset(
     [
         *KEYWORDS.split(),
         *KNOWN.split(),
+        *IN_OPENCL.split(),
         *(f"{name}{count}" for name in COUNTED.split() for count in ("", 1, 2, 3, 4, 8, 16)),
         *(name.partition(":")[0] for name in (*CUDA_PIECES, *OPENCL_PIECES)),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -79,16 +80,9 @@ def _platforms() -> list[Any]:
     """All platforms that have a device."""
     cl = pyopencl()
     try:
-        found = [each for each in cl.get_platforms() if _has_device(each)]
+        return [each for each in cl.get_platforms() if _has_device(each)]
     except cl.Error:  # the loader finds no driver
-        found = []
-    if not found:
-        raise MachineError(
-            "no OpenCL platform is on this machine",
-            expected=f"PoCL, which x86-64 Linux gets from {INSTALL}, or another driver",
-            hint=MEANWHILE,
-        )
-    return found
+        return []
 
 
 def _has_device(platform: Any) -> bool:
@@ -101,8 +95,14 @@ def _has_device(platform: Any) -> bool:
 def chosen(platforms: list[Any], wanted: str) -> Any:
     """Return the platform with ``wanted`` in its name; PoCL's, or the first, for "".
 
-    Raises ``UsageError`` where there is none.
+    Raises ``MachineError`` where there are no platforms, ``UsageError`` where none has that name.
     """
+    if not platforms:
+        raise MachineError(
+            "no OpenCL platform is on this machine",
+            expected=f"PoCL, which x86-64 Linux gets from {INSTALL}, or another driver",
+            hint=MEANWHILE,
+        )
     names = [str(each.name) for each in platforms]
     found = [p for p, name in zip(platforms, names, strict=True) if wanted.lower() in name.lower()]
     if not found:
@@ -143,11 +143,25 @@ def _described(handle: Any, processor: str) -> Device:
     )
 
 
-def built(text: str, on: Device, context: Any) -> Any:
+def ways_to_build(on: Device) -> tuple[tuple[str, ...], ...]:
+    """Return options of a compiler, the fastest code first; the last are the ones to fall back on.
+
+    PoCL 3 may end the process on code that was optimized before it made loops of a work-group's
+    threads ("Could not find a dominating alternative variable"), and optimizes the loops well. It
+    passes clang's own options on, if they follow a macro's name after something other than a space.
+    """
+    first: tuple[str, ...] = ()
+    if on.platform == POCL and "PoCL 3." in on.version:
+        # PoCL keeps machine code by text and options, and not by the name that was given here.
+        macro = f"-DPROCESSOR_{on.processor.replace('-', '_') or 'known'}"
+        first = (f"{macro}\t-disable-llvm-passes",)
+    return first, ("-cl-opt-disable",)
+
+
+def built(text: str, options: Sequence[str], on: Device, context: Any) -> Any:
     """Return pyopencl's program of a text; what the compiler says of it is not printed."""
     cl = pyopencl()
-    # PoCL keeps machine code by text and options, and not by the name that was given here.
-    options = [f"-DPROCESSOR_{on.processor.replace('-', '_')}"] if on.processor else []
+    program = cl.Program(context, text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)
-        return cl.Program(context, text).build(options, devices=[on.handle], cache_dir=False)
+        return program.build(list(options), devices=[on.handle], cache_dir=False)

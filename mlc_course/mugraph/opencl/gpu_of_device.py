@@ -11,11 +11,19 @@ SHARED_BYTES = 64 * 1024  # as GPUs have; a CPU would keep more out of its neare
 STAGES = 2  # copies are not asynchronous here, but two slots save a barrier
 
 
-def gpu_of(device: Device, storage: str) -> Gpu:
-    """Return the sizes that kernels are lowered for."""
+LEAST_SHARED_BYTES = 32 * 1024  # that every OpenCL device has
+
+
+def gpu_of(device: Device | None, storage: str) -> Gpu:
+    """Return the sizes that kernels are lowered for; without a device, those that each one has."""
+    size = STORAGE_BYTES[storage]
+    if device is None:
+        return Gpu(THREADS, LEAST_SHARED_BYTES, stages=STAGES, storage_bytes=size)
     return Gpu(
         threads=min(THREADS, device.most_threads),
         shared_bytes=min(SHARED_BYTES, device.shared_bytes),
+        most_shared_bytes=device.shared_bytes,
         stages=STAGES,
-        storage_bytes=STORAGE_BYTES[storage],
+        storage_bytes=size,
+        multiprocessors=device.cores,
     )

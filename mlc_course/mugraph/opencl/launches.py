@@ -75,9 +75,9 @@ def compile_kernels(
         LaunchSize(name, *_threads(each), tuple(_bytes(b, storage) for b in _tensors(each)))
         for each, name in zip(kernels, source.names, strict=True)
     ]
-    tried(source.text, sizes, on, folder)
+    options = tried(source.text, sizes, on, folder)
     with _refusals(on):
-        return Launches(tuple(kernels), source, on, _program(source.text, on))
+        return Launches(tuple(kernels), source, on, _program(source.text, options, on))
 
 
 def check_limits(kernel: Kernel, storage: str, on: Device) -> None:
@@ -105,8 +105,8 @@ def _context(on: Device) -> tuple[Any, Any]:
 
 
 @cache
-def _program(text: str, on: Device) -> Any:
-    return built(text, on, _context(on)[0])
+def _program(text: str, options: tuple[str, ...], on: Device) -> Any:
+    return built(text, options, on, _context(on)[0])
 
 
 def _kernel(program: Any, name: str, buffers: Sequence[Any]) -> Any:

@@ -16,7 +16,7 @@ def run_request(request: Mapping[str, Any]) -> None:
     cl, on = pyopencl(), find_device(request["cores"])
     context = cl.Context([on.handle])
     queue = cl.CommandQueue(context)
-    program = built(request["text"], on, context)
+    program = built(request["text"], request["options"], on, context)
     for each in request["launches"]:
         kernel = cl.Kernel(program, each["kernel"])
         tensors = [_zeros(context, queue, size) for size in each["arguments"]]

@@ -13,6 +13,7 @@ from mlc_course.mugraph.runtime.beside_numpy import (
     Racer,
     fastest_of_each,
     race,
+    timed,
     verified,
 )
 from mlc_course.mugraph.runtime.checking import Check, check
@@ -39,5 +40,6 @@ __all__ = [
     "fastest_of_each",
     "race",
     "random_inputs",
+    "timed",
     "verified",
 ]

@@ -11,7 +11,7 @@ from mlc_course.errors import Undecided
 from mlc_course.machine import usable_cores
 from mlc_course.measure import Comparison, compare, limited_threads
 from mlc_course.mugraph.cpu_kernels import CpuProgram
-from mlc_course.mugraph.ir import KernelGraph
+from mlc_course.mugraph.ir import Array, KernelGraph
 from mlc_course.mugraph.kernel_checks import CodeVerdict
 from mlc_course.mugraph.programs import in_numpy
 from mlc_course.mugraph.runtime.arrays import random_inputs
@@ -90,10 +90,12 @@ def race(
         made[str(number)] = each, compiled, passed
         calls[str(number)] = bound
     said("time")
-    numpy = BLOCK_BY_BLOCK if any(program.blocks) else NUMPY
     with np.errstate(all="ignore"):
         compared = compare(
-            calls, (numpy, in_numpy(program, inputs)), threads=threads, budget_s=budget_s
+            calls,
+            (baseline_of(program), in_numpy(program, inputs)),
+            threads=threads,
+            budget_s=budget_s,
         )
     racers = [
         Racer(
@@ -108,6 +110,32 @@ def race(
         for number, (each, compiled, passed) in made.items()
     ]
     return sorted(racers, key=lambda racer: -racer.comparison.ratio)
+
+
+def timed(
+    compiled: Compiled,
+    program: KernelGraph,
+    inputs: Mapping[str, Array],
+    *,
+    budget_s: float = 2.0,
+) -> Comparison:
+    """Time a compiled graph, on any target, in turns with the program that it computes in NumPy."""
+    bound = compiled.bind(inputs)
+    name, threads = compiled.graph.name, compiled.options.threads
+    with np.errstate(all="ignore"):
+        compared = compare(
+            {name: bound},
+            (baseline_of(program), in_numpy(program, inputs)),
+            threads=threads,
+            budget_s=budget_s,
+            cpu_clock=None,  # another device's time is no CPU's
+        )
+    return compared[name]
+
+
+def baseline_of(program: KernelGraph) -> str:
+    """Return what a program in NumPy is called beside kernels."""
+    return BLOCK_BY_BLOCK if any(program.blocks) else NUMPY
 
 
 def _named(found: Comparison, name: str) -> Comparison:

@@ -25,7 +25,7 @@ from mlc_course.mugraph.runtime.target import Binder, Launch, Lowered, Options, 
 from mlc_course.mugraph.thread_kernels import Need, best_fit
 from mlc_course.tensor_program.tir import ALIGNMENT
 
-TARGETS: Mapping[str, Target] = {each.name: each for each in (CPU, OPENCL, BOX, CUDA)}
+TARGETS: Mapping[str, Target] = {each.name: each for each in (CPU, CUDA, OPENCL, BOX)}
 MOST_ELEMENTS = 1 << 40  # of a tensor: so its bytes and places fit an index
 
 

@@ -26,6 +26,7 @@ from mlc_course.mugraph.codegen import (
     LOAD,
     PRODUCT,
     REDUCE,
+    STATE,
     VIEW,
     BlockLowering,
     Carry,
@@ -104,7 +105,9 @@ class Gpu:
     asynchronous copy moves up to ``copy_bytes``; with 0, operands are read in place. A pipeline has
     up to ``stages`` slots. ``storage_bytes`` is the size of an element in storage; sums have four.
     With a ``matrix_unit`` products whose operands have two bytes are computed on it, where their
-    tiles have the extents for it.
+    tiles have the extents for it. With a ``narrow_range``, that of float16, operands are left out
+    that grow as exp does.
+    Blocks are run by so many ``multiprocessors``.
     """
 
     threads: int = 128
@@ -114,6 +117,8 @@ class Gpu:
     copy_bytes: int = 16
     storage_bytes: int = 2
     matrix_unit: bool = False
+    narrow_range: bool = False
+    multiprocessors: int = 132
 
     @property
     def limit(self) -> int:
@@ -245,6 +250,7 @@ class ThreadBlock(BlockLowering):
         self.short: TileGraph | None = None  # the tiles of a loop's last step
         self.of_matrices: dict[Shape, Spread] = {}  # the spreads of products on a matrix unit
         self.seen: set[Shape] = set()  # shapes whose spread is decided
+        self.on_unit: set[Node] = set()  # products for it, where their spread is one of its own
         self.is_short = bool(whole.loops) and whole.tiling[whole.loops[-1][0]].short
         super().__init__(whole, numbers, last, full)
         self.thread = self._loop_name("t")
@@ -268,11 +274,11 @@ class ThreadBlock(BlockLowering):
         self.of_rows: dict[Shape, Spread] = {}
         super()._use(tiles)
         products = [node for node in tiles.nodes if node.kind == PRODUCT and node in self.live]
-        for node in products:
-            if node.shape not in self.seen and self._suits_matrices(node):
-                made = matrix_spread(node.shape, self.gpu.threads)
-                if made:
-                    self.of_matrices[node.shape] = made
+        self.on_unit = {node for node in products if self._suits_matrices(node)}
+        for node in self.on_unit:
+            made = matrix_spread(node.shape, self.gpu.threads)
+            if made and node.shape not in self.seen:
+                self.of_matrices[node.shape] = made
         self.seen |= {node.shape for node in tiles.nodes}  # a shape's spread stays as it is
         if self.is_short:
             return  # rows of short tiles might be those of other threads
@@ -410,13 +416,14 @@ class ThreadBlock(BlockLowering):
         return all(
             (a.shape[-1] % DEPTH == 0)
             and all(x.kind != LOAD or self._copy_width(x) == ROW for x in (a, b))
+            and not (self.gpu.narrow_range and any(grows_as_exp(x, self.t) for x in (a, b)))
             for a, b in zip(product.args[::2], product.args[1::2], strict=True)
         )
 
     def _role(self, node: Node) -> Role:
         """What a tile in shared memory is kept in: a matrix unit takes operands of storage."""
         users = self.users.get(node, [])
-        feeds = any(each.kind == PRODUCT and each.shape in self.of_matrices for each in users)
+        feeds = any(each in self.on_unit and each.shape in self.of_matrices for each in users)
         return "storage" if feeds else "sum"
 
     def place_of(self, node: Node) -> Buffer:
@@ -829,7 +836,7 @@ class ThreadBlock(BlockLowering):
             right = self._at(b, (*lead, var(inner), column))
             axes = (Axis(inner, a.shape[-1]), *point.axes)
             product = Compute(sums, point.cell, Apply("mul", (left, right)), axes, "add")
-            if point.spread.matrix:
+            if point.spread.matrix and node in self.on_unit:
                 product = self._on_matrix_unit(product, point)
             found.append(product)
         self.enclosing.discard(inner)
@@ -1000,6 +1007,31 @@ class ThreadBlock(BlockLowering):
         if self.whole.loops and self.is_short:
             found.append((*self.last, self.whole.loops[-1][0]))
         return found
+
+
+def grows_as_exp(node: Node, tiles: TileGraph) -> bool:
+    """Tell whether a tile's elements may be exp of anything; less a maximum they are at most 1."""
+    match node.kind, node.what:
+        case ("element", "exp"):
+            return not _is_below_maximum(node.args[0], tiles)
+        case ("element", "div"):
+            return grows_as_exp(node.args[0], tiles)
+        case ("element" | "view" | "concat", _):
+            return any(grows_as_exp(each, tiles) for each in node.args)
+    return False
+
+
+def _is_below_maximum(node: Node, tiles: TileGraph) -> bool:
+    """Tell whether a tile is a difference to a maximum along an axis, or to the one so far."""
+    if node.kind != ELEMENT or node.what != "sub":
+        return False
+    _, least = node.args
+    while least.kind == VIEW:
+        (least,) = least.args
+    if least.kind == STATE:
+        carry = tiles.carry_of[least]
+        least = carry.later[carry.states.index(least)]
+    return bool(least.kind == REDUCE and least.what[0] == "max" or least.what == "max")
 
 
 def _unflattened(number: Expr, shape: Shape) -> tuple[Expr, ...]:

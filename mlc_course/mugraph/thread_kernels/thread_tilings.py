@@ -31,16 +31,16 @@ from mlc_course.mugraph.codegen import (
 from mlc_course.mugraph.ir import LOOP as IN_LOOP
 from mlc_course.mugraph.ir import KernelGraph
 from mlc_course.mugraph.kernel_checks import CodeVerdict, verify_program
-from mlc_course.mugraph.kernels import ZERO, Kernel, KernelProgram
+from mlc_course.mugraph.kernels import ZERO, Allocate, Kernel, KernelProgram, walk
 from mlc_course.mugraph.thread_kernels.spreads import matrix_spread, spread_of
 from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_threads
 
 GRID_TILES = (1, 8, 16, 32, 64, 128, 256)
 LOOP_TILES = (16, 32, 64, 128)
 MORE_THREADS = (1, 2, 4)  # times as many, for tiles of many sums
-MOST_SUMS = 64  # of one product that a thread has; a thread has at most 255 registers
+MOST_SUMS = 64  # of one product that a thread has, of its 255 registers
+MOST_KEPT = 144  # numbers that a thread keeps of all tiles
 MOST = 200  # candidates of a block graph
-MULTIPROCESSORS = 132
 STARTING, STEPPING = 8192, 2048  # bytes that could come while a block starts, or waits at a barrier
 
 
@@ -100,14 +100,29 @@ def kernel_for(
             yield from ((tiling, used) for tiling in smaller_tilings(graph, place, used))
 
     refused: SizeError | None = None
+    crowded: tuple[Kernel, Tiling, Gpu] | None = None
     for tiling, used in choices():
+        if crowded and (tiling, used.copy_bytes) != (published, gpu.copy_bytes):
+            break
         try:
             check_fits(graph, place, tiling, used)
-            return lower_for_threads(graph, place, tiling, used), tiling, used
+            made = lower_for_threads(graph, place, tiling, used), tiling, used
         except SizeError as error:
             refused = refused or error
+            continue
+        if kept_in_registers(made[0]) <= MOST_KEPT:
+            return made
+        crowded = crowded or made
+    if crowded:
+        return crowded
     assert refused
     raise refused
+
+
+def kept_in_registers(kernel: Kernel) -> int:
+    """Return how many numbers a thread keeps in registers, all at once in the worst case."""
+    made = (each.buffer for each in walk(kernel.body) if isinstance(each, Allocate))
+    return sum(each.size for each in made if each.scope == "registers")
 
 
 def smaller_tilings(graph: KernelGraph, place: int, gpu: Gpu) -> Iterator[Tiling]:
@@ -137,7 +152,7 @@ def loaded(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> int:
         if node.kind == LOAD:
             times = steps if node.stage == IN_LOOP else 1
             total += math.prod(node.shape) * gpu.storage_bytes * times
-    return total * -(-blocks // MULTIPROCESSORS)
+    return total * -(-blocks // gpu.multiprocessors)
 
 
 def check_fits(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> None:

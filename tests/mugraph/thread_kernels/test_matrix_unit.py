@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lowered_graphs import cut, few_steps, kernels, wrong
 
 from mlc_course.mugraph.codegen.tilings import published_tiling
-from mlc_course.mugraph.ir import Builder, KernelGraph, ops
+from mlc_course.mugraph.ir import Builder, KernelGraph, ops, parse
 from mlc_course.mugraph.kernel_checks.memory_faults import first_fault
 from mlc_course.mugraph.kernels.index_expressions import evaluate, var
 from mlc_course.mugraph.kernels.kernel_program import (
@@ -287,3 +287,44 @@ def test_the_text_of_a_kernel_is_as_recorded(name: str, golden: Golden) -> None:
     tiling = published_tiling(dict(graph.blocks)[0])
     kernel = lower_for_threads(graph, 0, tiling, Gpu(matrix_unit=True))
     golden(KERNELS / f"{name}_matrix_unit.txt", f"{kernel}\n")
+
+
+# ---- a narrow range
+
+
+@pytest.mark.parametrize(
+    ("name", "on_the_unit"),
+    [
+        ("gqa_split_kv", 1),  # the scores, and not what exp of them multiplies
+        ("qk_norm_attention_fused", 1),
+        ("online_softmax_attention", 2),  # exp of what is at most 0
+        ("attention_split_kv", 2),
+        ("gated_mlp_fused", 2),
+    ],
+)
+def test_exp_of_anything_is_not_put_into_a_narrow_range(name: str, on_the_unit: int) -> None:
+    for narrow in (True, False):
+        gpu = Gpu(matrix_unit=True, narrow_range=narrow)
+        found = sum(len(on_unit(kernel)) for kernel in kernels(few_steps(name, 2), gpu))
+        assert found == (on_the_unit if narrow else 2)
+
+
+def test_a_denominator_with_exp_does_not_grow() -> None:
+    graph = parse("""
+silu_first(X[a=16, b=16], W[b, c=16]):
+  block grid(x=1):
+    x = load(X)
+    w = load(W)
+    s = silu(x)
+    e = exp(x)
+    y = matmul(s, w)
+    z = matmul(e, w)
+    Y = store(y)
+    Z = store(z)
+  return Y, Z
+""")
+    tiling = published_tiling(dict(graph.blocks)[0])
+    gpu = Gpu(threads=32, matrix_unit=True, narrow_range=True)
+    kernel = lower_for_threads(graph, 0, tiling, gpu)
+    assert [str(each.value).count("name='e'") > 0 for each in on_unit(kernel)] == [False]
+    assert not wrong(graph, {}, gpu)

@@ -11,6 +11,7 @@ from mlc_course.mugraph.codegen import published_tiling
 from mlc_course.mugraph.ir import parse
 from mlc_course.mugraph.programs import NAMES, PROGRAM_OF, published, workload
 from mlc_course.mugraph.thread_kernels import Gpu, thread_program
+from mlc_course.mugraph.thread_kernels.thread_tilings import MOST_KEPT, kept_in_registers
 
 GPU = Gpu(matrix_unit=True)
 
@@ -129,3 +130,11 @@ def test_a_block_may_have_more_memory_where_it_needs_it() -> None:
     few = thread_program(graph, Gpu(shared_bytes=24 * 1024, most_shared_bytes=96 * 1024))
     assert few.tilings == tuple(published_tiling(block) for _, block in graph.blocks)
     assert max(kernel.shared_bytes for kernel in few.program.kernels) > 24 * 1024
+
+
+def test_tiles_that_crowd_the_registers_get_more_threads() -> None:
+    """Scores, their shares and the sums of a kernel that 128 threads would spill."""
+    graph = next(each for each in dict.fromkeys(saved_graphs("mqa_bs1")))
+    made = thread_program(graph, Gpu(matrix_unit=True, most_shared_bytes=163 * 1024))
+    assert made.program.kernels[0].threads == 256
+    assert kept_in_registers(made.program.kernels[0]) <= MOST_KEPT
