@@ -40,7 +40,7 @@ from mlc_course.mugraph.cuda import (
     compile_cubin,
     driver_version,
     extra_for,
-    generations,
+    fitting_generation,
     gpus,
     launch_plan,
 )
@@ -94,7 +94,7 @@ def ours(
     arrays = {each.name: session.put(inputs[each.name]) for each in program.inputs}
     for each in (*program.outputs, *program.temporaries):
         arrays.setdefault(each.name, session.empty(each.shape, kind))
-    cubin = compile_cubin(plan.text, session.gpu.arch, _generation())
+    cubin = compile_cubin(plan.text, session.gpu.arch, fitting_generation())
     launch = session.loaded(cubin.image, plan.launches)(arrays)
     launch()
     session.synchronize()  # a fault is told here, rather than in a graph
@@ -107,19 +107,6 @@ def ours(
 
     (output,) = program.outputs
     return Side(name, timed, lambda: session.get(arrays[output.name]))
-
-
-def _generation() -> int:
-    """The newest compiler that is here and that the driver can run."""
-    version = driver_version() or (0, 0)
-    fitting = [each for each in generations() if each <= version[0]]
-    if not fitting:
-        raise MachineError(
-            f"no compiler for a driver of CUDA {version[0]}.{version[1]}",
-            got=f"NVRTC of CUDA {', '.join(map(str, generations())) or 'none'}",
-            hint=f"pip install 'mlc-course[{extra_for(version)}]' brings it",
-        )
-    return max(fitting)
 
 
 def graphs_of(name: str) -> dict[str, KernelGraph]:
@@ -444,7 +431,7 @@ def main() -> int:
             raise MachineError("the driver shows no GPU")
         if arguments.once:
             return once(gpu, arguments.once)
-        _generation()
+        fitting_generation()  # before anything is measured
     except CourseError as error:
         print(f"{type(error).__name__}: {error}\n{MEANWHILE}", file=sys.stderr)
         return 1

@@ -154,6 +154,7 @@ RUN_HERE = {
     "mlc-course verify rms_norm_matmul rms_norm_matmul_fused": (),
     "mlc-course superoptimize rms_norm_matmul": ("--jobs", "1", "--fresh"),
     "mlc-course superoptimize gqa --target cpu --run": ("--jobs", "1", "--fresh"),
+    "mlc-course compile gqa_split_kv --target cuda --out out/gqa.cu": (),
     "mlc-course ladder matmul_exp_matmul --quick": (),
     "mlc-course tune matmul_exp_matmul --recorded": (),
 }
@@ -163,6 +164,7 @@ RUN_ELSEWHERE = {
     "make setup": ("Makefile", "lint: setup"),  # so that `make test` does it
     "make test": (".ci/run", "make test"),
     "make doctor": ("tests/commands/test_doctor.py", '["doctor"'),
+    "make gpu": ("tests/test_benchmarks.py", '"codegen_gpu.py"'),
     "make grade-demo": ("tests/grading/course/test_corpus.py", "corpus.build"),
 }
 

@@ -14,6 +14,7 @@ import pytest
 from stand_in_driver import use_stand_in
 
 from mlc_course.errors import MachineError, SizeError, UsageError
+from mlc_course.mugraph.cuda import driver
 from mlc_course.mugraph.cuda.driver import (
     SIGNATURES,
     GpuDevice,
@@ -21,6 +22,7 @@ from mlc_course.mugraph.cuda.driver import (
     Session,
     driver_version,
     extra_for,
+    fitting_generation,
     gpus,
     library,
 )
@@ -154,6 +156,19 @@ def test_errors_are_told_in_the_words_of_the_driver(stand_in: ctypes.CDLL) -> No
 def test_the_version_says_which_extra_fits(stand_in: ctypes.CDLL) -> None:
     version = driver_version()
     assert version and extra_for(version) == f"gpu{version[0]}"
+
+
+def test_machine_code_is_made_by_a_compiler_that_is_no_newer_than_the_driver(
+    stand_in: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = driver_version()
+    assert version
+    monkeypatch.setattr(driver, "generations", lambda: (13, 12))
+    assert fitting_generation() == version[0]
+    monkeypatch.setattr(driver, "generations", lambda: (14,))
+    with pytest.raises(MachineError, match=rf"the driver's CUDA {version[0]}") as refused:
+        fitting_generation()
+    assert f"mlc-course[gpu{version[0]}]" in str(refused.value)
 
 
 @pytest.mark.parametrize(
