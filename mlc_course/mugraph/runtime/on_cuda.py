@@ -39,7 +39,7 @@ def lower(graph: KernelGraph, options: Options) -> ThreadProgram:
     gpu = Gpu(
         storage_bytes=STORAGE_BYTES[options.storage],
         most_shared_bytes=shared_limit(options.arch or arch_here()),
-        matrix_unit=STORAGE_BYTES[options.storage] == 2,
+        matrix_unit=True,
         narrow_range=options.storage == "float16",
     )
     return thread_program(graph, gpu)

@@ -1,4 +1,4 @@
-"""The CUDA text that is generated, compiled to PTX and run: its values, and that it has no fault."""
+"""The CUDA text of kernels is compiled to PTX and run: values, faults, every barrier and wait."""
 
 from __future__ import annotations
 
