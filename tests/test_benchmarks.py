@@ -97,6 +97,7 @@ def test_what_could_not_be_compared_falls_short(on_gpu: Any) -> None:
     alone = {**ROW, "us": {"gqa_split_kv": 10.0, "unfused": 40.0}, "sanitizer": {}}
     (target,) = on_gpu.targets_of([alone])
     assert not target.reached
+    assert "not compared" in on_gpu.line(alone)
 
 
 def test_times_are_drawn_for_sides_that_only_some_programs_have(
