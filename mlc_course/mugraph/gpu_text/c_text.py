@@ -224,7 +224,8 @@ class _Writer:
 
     def named(self, buffer: Buffer) -> str:
         if buffer.name not in self.buffers:
-            self.buffers[buffer.name] = _unused(buffer.name, self.taken)
+            self.buffers[buffer.name] = made = self.unused(buffer.name)
+            self.taken.add(made)
         return self.buffers[buffer.name]
 
     def is_converted(self, buffer: Buffer) -> bool:
