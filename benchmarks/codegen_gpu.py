@@ -303,10 +303,10 @@ def measured(gpu: GpuDevice, program: str, here: Sequence[str]) -> dict[str, Any
             errors[side.name] = max(found.errors)
             if not found.passed and side.name in graphs:
                 raise WrongResult(f"{side.name} is wrong on {gpu.name}", got=found)
+        if "cupy" in here:
+            for each in graphs.values():
+                through_cupy(each, inputs)
         seconds = in_turns(sides)
-    if "cupy" in here:
-        for each in graphs.values():
-            through_cupy(each, inputs)
     return {
         "program": program,
         "us": {name: 1e6 * statistics.median(each) for name, each in seconds.items()},
@@ -440,17 +440,22 @@ def main() -> int:
     print(f"{gpu.name}, {gpu.arch}, {gpu.multiprocessors} multiprocessors; {here}")
     for each in missing(here):
         print(each)
-    rows, is_stopped = list[dict[str, Any]](), False
+    rows, faults, is_stopped = list[dict[str, Any]](), list[str](), False
     try:
         for name in arguments.programs:
             print(name, flush=True)
-            rows.append(measured(gpu, name, list(here)))
-            print(line(rows[-1]), flush=True)
+            try:
+                rows.append(measured(gpu, name, list(here)))
+            except CourseError as error:  # the other programs are measured all the same
+                faults.append(f"{name}: {error}")
+                print(faults[-1], flush=True)
+            else:
+                print(line(rows[-1]), flush=True)
     except KeyboardInterrupt:
         is_stopped = True
         print("stopped; what was measured is kept")
     if not rows:
-        return INTERRUPTED
+        return INTERRUPTED if is_stopped else 1
     arguments.json = arguments.json or RESULTS / f"{file_name(gpu.name)}.json"
     arguments.plot = arguments.plot or RESULTS / f"{file_name(gpu.name)}.svg"
     figures = {
@@ -459,10 +464,11 @@ def main() -> int:
         "driver": driver_version(),
         "packages": here,
         "missing": missing(here),
+        "faults": faults,
         "rows": rows,
     }
     status = finish(arguments, figures, targets_of(rows), lambda path: draw(rows, gpu.name, path))
-    return INTERRUPTED if is_stopped else status
+    return INTERRUPTED if is_stopped else 1 if faults else status
 
 
 if __name__ == "__main__":

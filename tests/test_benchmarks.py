@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ import numpy as np
 import pytest
 from stand_in_driver import use_stand_in
 
+from mlc_course.errors import WrongResult
 from mlc_course.mugraph.cuda import Session, driver_version, generations, gpus
 from mlc_course.mugraph.programs import workload
-from mlc_course.mugraph.runtime import check, random_inputs
+from mlc_course.mugraph.runtime import Check, check, random_inputs
+from mlc_course.parallel import INTERRUPTED
 
 pytestmark = pytest.mark.slow
 
@@ -81,6 +84,43 @@ def test_all_kernels_of_a_program_are_launched_by_the_driver(
     assert all(len(each) == on_gpu.REPEATS for each in seconds.values())
     assert library.stand_in_living() == 0
     assert on_gpu.once(gpu, "lora") == 0
+
+
+def test_a_whole_run_is_recorded_and_what_is_missing_with_it(
+    on_gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All but the kernels' values, which the stand-in does not compute."""
+    use_stand_in(tmp_path, monkeypatch, generations()[0])
+    monkeypatch.setattr(on_gpu, "check", lambda *_: Check((0.0,), 1e-2))
+    monkeypatch.setattr(on_gpu, "sanitized", lambda _: {})
+    monkeypatch.setattr(on_gpu, "packages", dict)
+    file, plot = tmp_path / "gpu.json", tmp_path / "gpu.svg"
+    arguments = ["--json", str(file), "--plot", str(plot), "--programs", "lora", "n_trans"]
+    monkeypatch.setattr(sys, "argv", ["codegen_gpu.py", "--check", *arguments])
+    assert on_gpu.main() == 1  # nothing to compare with
+    record = json.loads(file.read_text())
+    assert record["gpu"] == "stand-in 7" and len(record["missing"]) >= 2
+    assert [row["program"] for row in record["rows"]] == ["lora", "n_trans"]
+    assert record["rows"][0]["us"]["lora_fused"] == pytest.approx(1500)
+    assert plot.read_text().startswith("<?xml")
+    assert "CuPy is missing" in capsys.readouterr().out
+
+    def stops(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(on_gpu, "in_turns", stops)
+    assert on_gpu.main() == INTERRUPTED
+
+
+def test_a_kernel_that_is_wrong_is_not_timed(
+    on_gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_stand_in(tmp_path, monkeypatch, generations()[0])
+    (gpu,) = gpus()
+    with pytest.raises(WrongResult, match="lora_fused is wrong on stand-in 7"):
+        on_gpu.measured(gpu, "lora", [])
+    monkeypatch.setattr(sys, "argv", ["codegen_gpu.py", "--programs", "lora"])
+    assert on_gpu.main() == 1
 
 
 def test_decode_is_held_against_its_fused_attention(on_gpu: Any) -> None:
