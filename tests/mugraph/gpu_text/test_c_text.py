@@ -181,6 +181,15 @@ def test_more_blocks_or_threads_than_there_can_be_are_refused() -> None:
 WIDE = (Axis("c", 4, 4, unrolled=True),)
 
 
+def test_a_long_loop_is_written_out_in_parts() -> None:
+    """NVRTC works for minutes on thousands of copies of a load."""
+    graph = parse("sums(X[b=8, d=1048576]):\n  Y = sum(X, axis=1)\n  return Y\n")
+    lines = [each.strip() for each in text_of(graph, storage="float32").text.splitlines()]
+    before = [lines[n - 1] for n, each in enumerate(lines) if "j < 2048" in each]
+    assert before == ["#pragma unroll 8"]
+    assert "#pragma unroll" in lines
+
+
 def test_neighbours_are_loaded_and_stored_at_once() -> None:
     s = Compute(OUT, (ZERO, T * 4 % 64 + C), Read(A, (ZERO, T * 4 % 64 + C)), WIDE)
     cuda = one_line(s, storage="float16")
