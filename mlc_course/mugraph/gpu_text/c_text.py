@@ -15,7 +15,7 @@ import numpy as np
 
 from mlc_course.errors import GraphError, SizeError, UsageError, check_known
 from mlc_course.mugraph.gpu_text.dialects import MOST_THREADS, STORAGE_BYTES, Dialect
-from mlc_course.mugraph.gpu_text.linear_form import are_neighbours
+from mlc_course.mugraph.gpu_text.linear_form import are_neighbours, linear_form
 from mlc_course.mugraph.gpu_text.matrix_text import matrix_lines
 from mlc_course.mugraph.gpu_text.reserved_names import RESERVED
 from mlc_course.mugraph.kernels import (
@@ -53,11 +53,13 @@ from mlc_course.mugraph.kernels import (
 )
 
 INDENT = "  "
+# A loop over what a thread has in registers is written out; one of more steps goes over memory, and
+# a compiler works for minutes on thousands of copies.
+MOST_UNROLLED, UNROLLED_PART = 128, 8
 WIDE_PLACES = 1 << 31  # a tensor with so many elements needs longer indices
 BINDS = {"&": 0, "^": 1, "==": 2, "<": 3, "+": 4, "*": 5, "//": 5, "%": 5}  # as in C
 SIGNS = {"&": "&&", "//": "/"}
 INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
-WIDTHS = (2, 4)
 Spelled = Callable[[Read], str]
 
 
@@ -221,7 +223,8 @@ class _Writer:
 
     def named(self, buffer: Buffer) -> str:
         if buffer.name not in self.buffers:
-            self.buffers[buffer.name] = _unused(buffer.name, self.taken)
+            self.buffers[buffer.name] = made = self.unused(buffer.name)
+            self.taken.add(made)
         return self.buffers[buffer.name]
 
     def is_converted(self, buffer: Buffer) -> bool:
@@ -341,7 +344,10 @@ class _Writer:
             found = self.block(
                 f"for (int {counter} = 0; {counter} < {extent}; ++{counter}) ", lines
             )
-        return [self.say("#pragma unroll"), *found] if unrolled and found else found
+        if not unrolled or not found:
+            return found
+        part = f" {UNROLLED_PART}" * (extent > MOST_UNROLLED)
+        return [self.say(f"#pragma unroll{part}"), *found]
 
     def statement(self, statement: Statement) -> list[str]:
         match statement:
@@ -400,6 +406,8 @@ class _Writer:
     def compute(self, s: Compute) -> list[str]:
         if s.fragments:
             return [self.say(line) for line in matrix_lines(s, self)]
+        if self._adds_up_vectors(s):
+            return self._sums_of_vectors(s)
         in_loop = len(s.axes) > 1
         self.depth += not in_loop
         found = self._over(s, s.axes)
@@ -412,7 +420,7 @@ class _Writer:
         if not axes:
             return [self.say(self._assigned(s, self.element))]
         axis, *inner = axes
-        if not inner and axis.lanes in WIDTHS and axis.extent % axis.lanes == 0:
+        if not inner and axis.lanes in self.dialect.widths and axis.extent % axis.lanes == 0:
             return self._vectors(s, axis)
         return self.loop(
             axis.name, axis.extent, lambda: self._over(s, inner), unrolled=axis.unrolled
@@ -447,34 +455,81 @@ class _Writer:
         return self._element_by_element(s, axis)
 
     def _in_vector_arithmetic(self, s: Compute, axis: Axis) -> list[str]:
-        lane, width = var(axis.name), axis.lanes
-        along = [Read(s.target, s.index), *reads(s.value)]
-        along = [each for each in along if _uses(each, axis.name)]
-        together = all(are_neighbours(each.buffer, each.index, lane, width) for each in along)
-        chosen = any(axis.name in variables(when) for when in _conditions(s.value))
-        if not together or chosen or not _uses(Read(s.target, s.index), axis.name):
+        width = axis.lanes
+        if not _is_of_vectors(s, axis):
             scalar = replace(axis, lanes=1)
             return self._over(s, (scalar,))
 
-        def read(x: Read) -> str:
-            return (
-                self._vector(_at_lane(x, axis.name, 0), width)
-                if _uses(x, axis.name)
-                else self.element(x)
-            )
-
         target = Read(s.target, s.index)
         value = Apply(s.combine, (target, s.value)) if s.combine else s.value
-        text = self.value(value, read, width=width)
-        if not any(_uses(each, axis.name) for each in reads(value)):
-            text = f"(float{width})({text})"
+        text = self._vector_value(value, axis)
         first = _at_lane(target, axis.name, 0)
         store = f"vstore_half{width}" if self.is_converted(s.target) else f"vstore{width}"
         return [self.say(f"{store}({text}, 0, {self.address(first)});")]
 
+    def _vector_value(self, value: Value, axis: Axis) -> str:
+        """Return a formula on all lanes of an axis at once."""
+
+        def read(x: Read) -> str:
+            if _uses(x, axis.name):
+                return self._vector(_at_lane(x, axis.name, 0), axis.lanes)
+            return self.element(x)
+
+        text = self.value(value, read, width=axis.lanes)
+        if any(_uses(each, axis.name) for each in reads(value)):
+            return text
+        return f"(float{axis.lanes})({text})"
+
     def _vector(self, first: Read, width: int) -> str:
         load = f"vload_half{width}" if self.is_converted(first.buffer) else f"vload{width}"
         return f"{load}(0, {self.address(first)})"
+
+    def _adds_up_vectors(self, s: Compute) -> bool:
+        """Tell whether it adds vectors up along its first axis, to sums of the thread itself."""
+        if not self.dialect.has_vectors or s.combine != "add" or len(s.axes) < 2:
+            return False
+        first, *_, last = s.axes
+        target = Read(s.target, s.index)
+        return (
+            s.target.scope in ("registers", "private")
+            and not self.is_converted(s.target)
+            and not _uses(target, first.name)
+            and last.extent == last.lanes in self.dialect.widths
+            and s.target.size % last.lanes == 0
+            and _is_of_vectors(s, last)
+        )
+
+    def _sums_of_vectors(self, s: Compute) -> list[str]:
+        """Sums that are vectors for the time of a loop, so that no step goes through memory."""
+        *outer, last = s.axes
+        width, count = last.lanes, s.target.size // last.lanes
+        taken = set(self.taken) | set(self.variables.values())
+        sums, counter = _unused(f"{self.named(s.target)}_sums", taken), _unused("v", taken)
+        array = self.named(s.target)
+        place = _divided(
+            s.target.flat(_at_lane(Read(s.target, s.index), last.name, 0).index), width
+        )
+
+        def lines(axes: Sequence[Axis]) -> list[str]:
+            if not axes:
+                added = self._vector_value(s.value, last)
+                return [self.say(f"{sums}[{self.index(place)}] += {added};")]
+            axis, *inner = axes
+            return self.loop(axis.name, axis.extent, lambda: lines(inner), unrolled=axis.unrolled)
+
+        def each_vector(line: str) -> list[str]:
+            head = f"for (int {counter} = 0; {counter} < {count}; ++{counter}) "
+            return [self.say("#pragma unroll"), *self.block(head, lambda: [self.say(line)])]
+
+        return self.block(
+            "",
+            lambda: [
+                self.say(f"float{width} {sums}[{count}];"),
+                *each_vector(f"{sums}[{counter}] = vload{width}({counter}, {array});"),
+                *lines(outer),
+                *each_vector(f"vstore{width}({sums}[{counter}], {counter}, {array});"),
+            ],
+        )
 
     def _element_by_element(self, s: Compute, axis: Axis) -> list[str]:
         """Loads and stores of neighbours at once, and arithmetic on each."""
@@ -525,6 +580,25 @@ class _Writer:
 
 def _declares(line: str) -> bool:
     return line.lstrip().startswith("float ")
+
+
+def _is_of_vectors(s: Compute, axis: Axis) -> bool:
+    """Tell whether all that a formula reads and writes along an axis are vectors in memory."""
+    target, lane = Read(s.target, s.index), var(axis.name)
+    along = [each for each in (target, *reads(s.value)) if _uses(each, axis.name)]
+    return (
+        _uses(target, axis.name)
+        and all(are_neighbours(each.buffer, each.index, lane, axis.lanes) for each in along)
+        and not any(axis.name in variables(when) for when in _conditions(s.value))
+    )
+
+
+def _divided(e: Expr, by: int) -> Expr:
+    """Return an index divided by a number that divides all its terms."""
+    total = const(0)
+    for term, factor in linear_form(e).items():
+        total = total + term * (factor // by)
+    return total
 
 
 def _uses(read: Read, name: str) -> bool:

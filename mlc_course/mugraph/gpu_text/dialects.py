@@ -38,6 +38,7 @@ class Dialect:
     quick_functions: Mapping[str, str]  # for storage of two bytes
     pieces: Mapping[str, str]
     has_vectors: bool
+    widths: tuple[int, ...]  # of neighbours that are loaded and stored at once
     most_blocks: tuple[int, int, int]
 
 
@@ -191,6 +192,7 @@ CUDA = Dialect(
     quick_functions={"exp": "__expf"},
     pieces=CUDA_PIECES,
     has_vectors=False,
+    widths=(2, 4),
     most_blocks=(2**31 - 1, 65_535, 65_535),
 )
 
@@ -207,7 +209,7 @@ OPENCL_PIECES = {
 }}
 """
     for name, sign in (("largest", ">"), ("smallest", "<"))
-    for width, kind in ((0, "float"), (2, "float2"), (4, "float4"))
+    for width, kind in ((0, "float"), *((n, f"float{n}") for n in (2, 4, 8, 16)))
 }
 
 OPENCL = Dialect(
@@ -234,5 +236,6 @@ OPENCL = Dialect(
     quick_functions={},
     pieces=OPENCL_PIECES,
     has_vectors=True,
+    widths=(2, 4, 8, 16),
     most_blocks=(2**31 - 1, 2**31 - 1, 2**31 - 1),
 )

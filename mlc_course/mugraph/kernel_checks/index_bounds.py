@@ -31,6 +31,7 @@ from mlc_course.mugraph.kernels import (
     expr,
     interval,
     substituted,
+    var,
     variables,
 )
 
@@ -78,11 +79,18 @@ class _Known:
 
     def of(self, e: Expr) -> Range:
         base, number = _without_number(e)
-        low, high = interval(base, self.ranges)
+        low, high = self._of_parts(base)
         if base in self.sums:
             least, most = self.sums[base]
             low, high = max(low, least), min(high, most)
         return low + number, high + number
+
+    def _of_parts(self, e: Expr) -> Range:
+        """Return the bounds of an expression from those of its parts, as conditions have them."""
+        if e.op in (CONST, VAR):
+            return interval(e, self.ranges)
+        left, right = (self.of(each) for each in e.args)
+        return interval(Expr(e.op, (var("left"), var("right"))), {"left": left, "right": right})
 
     def along(self, name: str, extent: int) -> _Known:
         """Return what is known of a new variable, and of others than an outer one of this name."""

@@ -35,6 +35,7 @@ class Device:
     shared_bytes: int
     most_threads: int
     most_bytes: int  # of one tensor
+    lanes: int  # of a vector of float32
     is_cpu: bool
     handle: Any = field(repr=False, compare=False)
 
@@ -138,6 +139,7 @@ def _described(handle: Any, processor: str) -> Device:
         shared_bytes=int(handle.local_mem_size),
         most_threads=int(min(handle.max_work_group_size, handle.max_work_item_sizes[0])),
         most_bytes=int(handle.max_mem_alloc_size),
+        lanes=max(4, int(handle.native_vector_width_float)),
         is_cpu=bool(handle.type & cl.device_type.CPU),
         handle=handle,
     )

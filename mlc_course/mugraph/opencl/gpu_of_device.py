@@ -6,7 +6,8 @@ from mlc_course.mugraph.gpu_text import STORAGE_BYTES
 from mlc_course.mugraph.opencl.device import Device
 from mlc_course.mugraph.thread_kernels import Gpu
 
-THREADS = 64  # a CPU runs a work-group's threads in turn: more of them bring nothing
+THREADS = 32  # a CPU runs a work-group's threads in turn: more of them bring nothing
+WIDEST = 8  # PoCL 3 ends the process on some sums of 16 lanes
 SHARED_BYTES = 64 * 1024  # as GPUs have; a CPU would keep more out of its nearest cache
 STAGES = 2  # copies are not asynchronous here, but two slots save a barrier
 
@@ -26,4 +27,6 @@ def gpu_of(device: Device | None, storage: str) -> Gpu:
         stages=STAGES,
         storage_bytes=size,
         multiprocessors=device.cores,
+        widest=min(WIDEST, device.lanes),
+        is_banked=not device.is_cpu,
     )

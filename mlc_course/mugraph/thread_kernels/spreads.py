@@ -28,7 +28,8 @@ from typing import Literal
 from mlc_course.mugraph.ir import Shape
 from mlc_course.mugraph.kernels import EIGHT, ROW, SIXTEEN, WARP, ZERO, Expr, Side
 
-WIDEST = 4  # neighbours at once: 16 bytes of sums
+WIDEST = 4  # neighbours at once on a GPU: 16 bytes of sums
+WIDTHS = (16, 8, 4, 2, 1)
 LOAD_TIME = 2  # the time of a load from shared memory, in multiply-adds
 IDLE_TIME = 1  # per turn of rows that not all groups take part in
 
@@ -142,11 +143,11 @@ class Spread:
 
 
 @lru_cache(maxsize=1 << 12)
-def spread_of(shape: Shape, threads: int) -> Spread:
+def spread_of(shape: Shape, threads: int, widest: int = WIDEST) -> Spread:
     """Return the spread of a tile that is best for a product: little work a thread, few loads.
 
-    A step of a product loads an element for each row and a few neighbours for each turn of
-    columns. Of spreads that are equally good the one with more lanes, whose accesses lie closer.
+    A step of a product loads an element for each row and up to ``widest`` neighbours for each turn
+    of columns. Of spreads that are equally good the one with more lanes, whose accesses lie closer.
     """
     shape = shape or (1,)
 
@@ -155,13 +156,13 @@ def spread_of(shape: Shape, threads: int) -> Spread:
         idle = 0 if spread.is_even else IDLE_TIME * spread.row_turns
         return spread.elements + LOAD_TIME * loads + idle, -spread.lanes
 
-    return min(_spreads(shape, threads), key=time)
+    return min(_spreads(shape, threads, widest), key=time)
 
 
-def _spreads(shape: Shape, threads: int) -> Iterator[Spread]:
+def _spreads(shape: Shape, threads: int, widest: int) -> Iterator[Spread]:
     """All ways that leave no lane idle in only some of its turns."""
-    for width in (4, 2, 1):
-        if width > WIDEST or shape[-1] % width:
+    for width in WIDTHS:
+        if width > widest or shape[-1] % width:
             continue
         parts = shape[-1] // width
         for lanes in range(1, threads + 1):

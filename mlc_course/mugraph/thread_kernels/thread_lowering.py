@@ -82,6 +82,7 @@ from mlc_course.mugraph.thread_kernels.barriers import inward, merged, ordered, 
 from mlc_course.mugraph.thread_kernels.memory_plan import least_memory, needs
 from mlc_course.mugraph.thread_kernels.shared_layouts import with_layouts
 from mlc_course.mugraph.thread_kernels.spreads import (
+    WIDEST,
     Spread,
     copying,
     matrix_spread,
@@ -106,8 +107,9 @@ class Gpu:
     up to ``stages`` slots. ``storage_bytes`` is the size of an element in storage; sums have four.
     With a ``matrix_unit`` products whose operands have two bytes are computed on it, where their
     tiles have the extents for it. With a ``narrow_range``, that of float16, operands are left out
-    that grow as exp does.
-    Blocks are run by so many ``multiprocessors``.
+    that grow as exp does. Blocks are run by so many ``multiprocessors``. A thread has up to
+    ``widest`` neighbours at once. Where shared memory has banks (``is_banked``), layouts keep
+    threads out of each other's.
     """
 
     threads: int = 128
@@ -119,6 +121,8 @@ class Gpu:
     matrix_unit: bool = False
     narrow_range: bool = False
     multiprocessors: int = 132
+    widest: int = WIDEST
+    is_banked: bool = True
 
     @property
     def limit(self) -> int:
@@ -160,7 +164,9 @@ def lower_for_threads(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) 
 def finished(kernel: Kernel, gpu: Gpu) -> Kernel:
     """Return a kernel with barriers, layouts, and a place for every buffer."""
     body = each_variant(kernel.body, lambda body: merged(with_barriers(ordered(inward(body)))))
-    kernel, reasons = with_layouts(replace(kernel, body=body), gpu.bytes_of)
+    kernel, reasons = replace(kernel, body=body), kernel.reasons
+    if gpu.is_banked:
+        kernel, reasons = with_layouts(kernel, gpu.bytes_of)
     offsets: dict[str, int] = {}
     total = 0
     for each in variants(kernel.body):  # a block runs one, so they use the same memory
@@ -268,7 +274,9 @@ class ThreadBlock(BlockLowering):
     def _spread(self, shape: Shape) -> Spread:
         if shape in self.of_rows:
             return self.of_rows[shape]
-        return self.of_matrices.get(shape) or spread_of(tuple(shape), self.gpu.threads)
+        return self.of_matrices.get(shape) or spread_of(
+            tuple(shape), self.gpu.threads, self.gpu.widest
+        )
 
     def _use(self, tiles: TileGraph) -> None:
         self.of_rows: dict[Shape, Spread] = {}

@@ -173,7 +173,7 @@ def check_fits(graph: KernelGraph, place: int, tiling: Tiling, gpu: Gpu) -> None
                     got=needed,
                     hint="cut the tiles smaller (tilings.retiled)",
                 )
-        spread = spread_of(node.shape, gpu.threads)
+        spread = spread_of(node.shape, gpu.threads, gpu.widest)
         if gpu.matrix_unit:
             spread = matrix_spread(node.shape, gpu.threads) or spread
         if spread.elements > MOST_SUMS:

@@ -17,9 +17,6 @@ from mlc_course.mugraph.cuda.nvrtc import (
     resources,
     shared_limit,
 )
-from mlc_course.mugraph.gpu_text import CUDA, STORAGE_BYTES, source_of
-from mlc_course.mugraph.programs import PROGRAM_OF, published
-from mlc_course.mugraph.thread_kernels import Gpu, thread_program
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="NVIDIA has no compiler for macOS")
 
@@ -101,18 +98,6 @@ ptxas info    : Used 8 registers, used 0 barriers
     assert found["one"] == Resources(40, 8, 4, 12, 512, 1)
     assert found["two"] == Resources(8, 0, 0, 0, 0, 0)
     assert found["one"].spills == 16
-
-
-@pytest.mark.parametrize("storage", STORAGE_BYTES)
-@pytest.mark.parametrize("name", PROGRAM_OF)
-def test_kernels_of_published_graphs_do_not_spill(name: str, storage: str) -> None:
-    gpu = Gpu(storage_bytes=STORAGE_BYTES[storage], matrix_unit=True)
-    source = source_of(thread_program(published(name), gpu).program.kernels, CUDA, storage)
-    for arch in TARGETS:
-        cubin = compile_cubin(source.text, arch)
-        assert set(cubin.kernels) == set(source.names)
-        for kernel, needed in cubin.kernels.items():
-            assert not needed.spills and not needed.stack, (kernel, arch, needed)
 
 
 def test_a_block_can_have_less_on_smaller_chips() -> None:

@@ -60,7 +60,11 @@ INTEGER_CASES: list[tuple[str, str, Callable[..., int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("opcode", "kind", "exact"), INTEGER_CASES, ids=lambda each: str(each))
+@pytest.mark.parametrize(
+    ("opcode", "kind", "exact"),
+    INTEGER_CASES,
+    ids=[f"{opcode}-{kind}" for opcode, kind, _ in INTEGER_CASES],
+)
 def test_integers_are_computed_modulo_their_width(
     opcode: str, kind: str, exact: Callable[..., int]
 ) -> None:

@@ -51,15 +51,37 @@ void gated_mlp_fused_kernel(
     if (k == 0) {
       vstore2((float2)(0.0f), 0, gate);
     }
-    for (int l = 0; l < 64; ++l) {
-      vstore2(vload2(0, gate) + x[512*(k % 3) + 64*(t / 16) + 4*(l / 4 ^ t / 16 % 8) + l % 4] * vload2(0, w1 + 2048*(k % 3) + 32*l + 2*(t % 16)), 0, gate);
+    {
+      float2 gate_sums[1];
+      #pragma unroll
+      for (int v = 0; v < 1; ++v) {
+        gate_sums[v] = vload2(v, gate);
+      }
+      for (int l = 0; l < 64; ++l) {
+        gate_sums[0] += x[512*(k % 3) + 64*(t / 16) + 4*(l / 4 ^ t / 16 % 8) + l % 4] * vload2(0, w1 + 2048*(k % 3) + 32*l + 2*(t % 16));
+      }
+      #pragma unroll
+      for (int v = 0; v < 1; ++v) {
+        vstore2(gate_sums[v], v, gate);
+      }
     }
     // up = accumulate of up_part
     if (k == 0) {
       vstore2((float2)(0.0f), 0, up);
     }
-    for (int l = 0; l < 64; ++l) {
-      vstore2(vload2(0, up) + x[512*(k % 3) + 64*(t / 16) + 4*(l / 4 ^ t / 16 % 8) + l % 4] * vload2(0, w2 + 2048*(k % 3) + 32*l + 2*(t % 16)), 0, up);
+    {
+      float2 up_sums[1];
+      #pragma unroll
+      for (int v = 0; v < 1; ++v) {
+        up_sums[v] = vload2(v, up);
+      }
+      for (int l = 0; l < 64; ++l) {
+        up_sums[0] += x[512*(k % 3) + 64*(t / 16) + 4*(l / 4 ^ t / 16 % 8) + l % 4] * vload2(0, w2 + 2048*(k % 3) + 32*l + 2*(t % 16));
+      }
+      #pragma unroll
+      for (int v = 0; v < 1; ++v) {
+        vstore2(up_sums[v], v, up);
+      }
     }
   }
   // Y = store of y
