@@ -25,6 +25,7 @@ from mlc_course.lessons.lesson_19_from_graph_to_code.knobs import (
     without_barriers,
 )
 from mlc_course.lessons.lesson_19_from_graph_to_code.lineage import graph_lines, kernel_lines
+from mlc_course.lessons.lesson_19_from_graph_to_code.recorded_gpus import recorded_times
 from mlc_course.lessons.lesson_19_from_graph_to_code.text_on_cpu import TextRun, run_text
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "judged",
     "kernel_lines",
     "loaded_bytes",
+    "recorded_times",
     "run_text",
     "waits",
     "without_barriers",

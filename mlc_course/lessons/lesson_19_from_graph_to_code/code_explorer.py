@@ -37,6 +37,10 @@ from mlc_course.lessons.lesson_19_from_graph_to_code.lineage import (
     kernel_lines,
     words,
 )
+from mlc_course.lessons.lesson_19_from_graph_to_code.recorded_gpus import (
+    NOT_MEASURED,
+    recorded_times,
+)
 from mlc_course.machine import describe
 from mlc_course.measure import Comparison
 from mlc_course.mugraph.gpu_text import CUDA, source_of
@@ -57,7 +61,6 @@ ON_A_CPU = {
     "shared memory and at how often a block waits.",
     OTHER_GRID: "A CPU feels this one: press the button, and compare the grids.",
 }
-NO_GPU = "Times on a GPU: not yet measured."
 
 
 class CodeExplorer(Widget):
@@ -84,6 +87,9 @@ class CodeExplorer(Widget):
         self.forms = forms(self.graph)
         self.races: dict[str, Comparison] = {}
         self._program = PROGRAM_OF[name]
+        self._on_gpus = recorded_times(name)
+        if self._on_gpus != NOT_MEASURED:
+            self._on_gpus = f"As lowered: {self._on_gpus}"
         super().__init__(
             knobs=list(KNOBS),
             languages=list(LANGUAGES),
@@ -102,7 +108,7 @@ class CodeExplorer(Widget):
 
     def _counts(self, knob: str) -> str:
         found = {name: made.counts for name, made in self.forms.items()}
-        said = f"{changes(found[LOWERED], found[knob])} {ON_A_CPU[knob]} {NO_GPU}"
+        said = f"{changes(found[LOWERED], found[knob])} {ON_A_CPU[knob]} {self._on_gpus}"
         return counts_table(found, knob) + f"<p>{html.escape(said)}</p>"
 
     def measure(self) -> Mapping[str, Comparison]:
