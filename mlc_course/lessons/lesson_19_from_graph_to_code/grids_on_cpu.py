@@ -96,7 +96,7 @@ class Gain:
             if ratio > 1.1
             else "fusion alone bought nothing"
             if ratio > 0.9
-            else f"fusion alone cost: {times(1 / ratio)} the time"
+            else f"fusion alone made it slower, {times(1 / ratio)} the time"
         )
         return f"{bought}; fused it has {times(self.fused.ratio)} NumPy's speed"
 
