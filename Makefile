@@ -85,8 +85,8 @@ bench: setup ## every benchmark, held against the numbers it was built for; JSON
 	  $(BIN)/python "$$script" --check --json "$(OUT)/$$name.json" --plot "$(OUT)/$$name.svg" \
 	    || status=1; done; exit $$status
 
-gpu: ## what needs an NVIDIA GPU
-	@echo "Nothing needs a GPU yet; make test and make ladder run the course on a CPU."
+gpu: setup ## on an NVIDIA GPU: kernels checked, and timed beside CuPy and PyTorch
+	@$(BIN)/python benchmarks/codegen_gpu.py --check
 
 clean: ## remove .venv and everything else that make or a tool built
 	rm -rf .venv $(OUT) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -26,7 +26,8 @@ import numpy as np
 
 TURNS, CALLS, LEAST_S, PAUSE_S = 7, 25, 0.1, 0.3  # threads that have slept take a while to wake
 MOST_ERROR = 1e-4  # of the largest element: the same function, not the same rounding
-SIDES = ("torch", "torch.compile", "torch.compile, max-autotune", "torch fused attention", "jax")
+FUSED_ATTENTION = "torch fused attention"
+SIDES = ("torch", "torch.compile", "torch.compile, max-autotune", FUSED_ATTENTION, "jax")
 ATTENTIONS = ("gqa", "qk_norm_attention", "stable_attention")
 ROOT = {"gqa": 1.0, "qk_norm_attention": 1.0, "stable_attention": 64**-0.5}  # scales of scores
 
@@ -66,9 +67,24 @@ def in_torch(
 ) -> tuple[Callable[[], Any], str]:
     """Return a call of a program in PyTorch, and the library's version."""
     import torch
-    from torch.nn import functional
 
     torch.set_num_threads(threads)
+    tensors = [torch.from_numpy(each) for each in arrays]
+    function = torch_function(side, program)
+    if side == FUSED_ATTENTION:
+        tensors[1] = tensors[1].transpose(1, 2).contiguous()
+
+    def call() -> Any:
+        with torch.inference_mode():
+            return function(*tensors)
+
+    return call, f"torch {torch.__version__}"
+
+
+def torch_function(side: str, program: str) -> Callable[..., Any]:
+    """Return a program as a function of PyTorch's tensors; fused attention has its keys in rows."""
+    import torch
+    from torch.nn import functional
 
     def rms(x: Any, axis: int) -> Any:
         return torch.sqrt(torch.mean(x * x, axis, keepdim=True))
@@ -100,20 +116,13 @@ def in_torch(
         "n_trans": n_trans,
         **dict.fromkeys(ATTENTIONS, attention),
     }
-    function = functions[program]
-    tensors = [torch.from_numpy(each) for each in arrays]
-    if side == "torch fused attention":
-        function = fused_attention
-        tensors[1] = tensors[1].transpose(1, 2).contiguous()
+    if side == FUSED_ATTENTION:
+        return fused_attention
     if side.startswith("torch.compile"):
         mode = "max-autotune" if side.endswith("max-autotune") else "default"
-        function = torch.compile(function, mode=mode)
-
-    def call() -> Any:
-        with torch.inference_mode():
-            return function(*tensors)
-
-    return call, f"torch {torch.__version__}"
+        compiled: Callable[..., Any] = torch.compile(functions[program], mode=mode)
+        return compiled
+    return functions[program]
 
 
 def in_jax(

@@ -43,6 +43,8 @@ ROOT = Path(__file__).parent.parent
 RESULTS, EXAMPLES = ROOT / "benchmarks" / "results", ROOT / "docs" / "examples"
 PICTURE = RESULTS / "ladder.png"
 SAMPLE = re.compile(r"(<!-- sample: ([\w-]+) -->)(.*?)(<!-- end -->)", re.S)
+# Sides of benchmarks/codegen_gpu.py that are not our fused graphs.
+RIVALS = ("unfused", "CuPy", "torch", "torch.compile", "torch fused attention")
 LESSON = re.compile(r"^\| (\d+) \| \[([^\]]+)\]\(([^)]+)\) \|", re.M)
 
 
@@ -328,6 +330,33 @@ def _range(some: list[dict[str, float]], key: str, unit: int = 1) -> str:
     return f"{low} to {high}"
 
 
+def kernels_on_a_gpu() -> str:
+    """The figures of ``benchmarks/codegen_gpu.py`` on each GPU, a line for each program."""
+    parts = []
+    for path in sorted(RESULTS.glob("gpu_*.json")):
+        if path.stem == "gpu_text":  # compiled, and not run
+            continue
+        record = load(path)
+        sides = list(
+            dict.fromkeys(side for row in record["rows"] for side in row["us"] if side in RIVALS)
+        )
+        lines = []
+        for row in record["rows"]:
+            fused = {side: us for side, us in row["us"].items() if side not in RIVALS}
+            name = min(fused, key=lambda side: float(fused[side]))
+            cells = [f"{row['us'][s] / fused[name]:.2f}" if s in row["us"] else "" for s in sides]
+            lines.append(
+                f"| {row['program']} | {name} | {fused[name]:.1f} us | {' | '.join(cells)} |"
+            )
+        head = f"| {record['gpu']} | graph | ours | {' | '.join(sides)} |"
+        versions = ", ".join(f"{name} {version}" for name, version in record["packages"].items())
+        made = f"float16; {versions or 'nothing to compare with'}; {made_on(record)}"
+        parts.append(f"{rows(head, *lines)}\n\n{made}; `benchmarks/codegen_gpu.py`.")
+    return "\n\n".join(parts) or rows(
+        "| GPU | program | ours | CuPy | PyTorch |", "| not yet measured | | | | |"
+    )
+
+
 def kernels_beside_numpy() -> str:
     """The figures of ``benchmarks/codegen_cpu.py`` on both machines, a line for each program."""
     parts = []
@@ -422,6 +451,7 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "a-kernel": a_kernel,
     "cuda-text": cuda_text,
     "gpu-text": gpu_text,
+    "kernels-on-a-gpu": kernels_on_a_gpu,
     "kernels-beside-numpy": kernels_beside_numpy,
     "other-compilers": other_compilers,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shlex
 import subprocess
@@ -13,6 +14,7 @@ from types import ModuleType
 import pytest
 
 from mlc_course.commands import cli
+from mlc_course.tensor_program.ladders.record import provenance
 from mlc_course.tensor_program.plots import save_machines
 
 ROOT = Path(__file__).parent.parent
@@ -154,6 +156,7 @@ RUN_HERE = {
     "mlc-course verify rms_norm_matmul rms_norm_matmul_fused": (),
     "mlc-course superoptimize rms_norm_matmul": ("--jobs", "1", "--fresh"),
     "mlc-course superoptimize gqa --target cpu --run": ("--jobs", "1", "--fresh"),
+    "mlc-course compile gqa_split_kv --target cuda --out out/gqa.cu": (),
     "mlc-course ladder matmul_exp_matmul --quick": (),
     "mlc-course tune matmul_exp_matmul --recorded": (),
 }
@@ -163,6 +166,7 @@ RUN_ELSEWHERE = {
     "make setup": ("Makefile", "lint: setup"),  # so that `make test` does it
     "make test": (".ci/run", "make test"),
     "make doctor": ("tests/commands/test_doctor.py", '["doctor"'),
+    "make gpu": ("tests/test_benchmarks.py", '"codegen_gpu.py"'),
     "make grade-demo": ("tests/grading/course/test_corpus.py", "corpus.build"),
 }
 
@@ -233,6 +237,21 @@ def test_the_picture_of_the_ladder_is_drawn_from_the_results(tmp_path: Path) -> 
     other = tmp_path / "ladder.png"
     save_machines(samples.climbs()[::-1], other)
     assert samples.picture_is_stale(other)
+
+
+def test_kernels_on_a_gpu_are_not_yet_measured_until_there_is_a_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "RESULTS", tmp_path)
+    (tmp_path / "gpu_text.json").write_text("{}")
+    assert "not yet measured" in samples.kernels_on_a_gpu()
+    row = {"program": "gqa", "us": {"gqa_split_kv": 10.0, "unfused": 40.0, "CuPy": 30.0}}
+    record = {**provenance(), "gpu": "a GPU", "packages": {"cupy": "14.2.0"}, "rows": [row]}
+    (tmp_path / "gpu_a_gpu.json").write_text(json.dumps(record))
+    shown = samples.kernels_on_a_gpu()
+    assert "| a GPU | graph | ours | unfused | CuPy |" in shown
+    assert "| gqa | gqa_split_kv | 10.0 us | 4.00 | 3.00 |" in shown
+    assert "cupy 14.2.0" in shown
 
 
 STALE = "a <!-- sample: x -->old<!-- end --> z"

@@ -58,7 +58,7 @@ def run(
             "--time",
             expected="--target cpu or opencl, beside NumPy",
             got=f"--target {target}",
-            hint="make gpu times kernels on an NVIDIA GPU" if target == "cuda" else None,
+            hint="make gpu times kernels on an NVIDIA GPU",
         )
     known = read(source, operators_in(operators))
     threads = usable_cores() if threads is None else threads

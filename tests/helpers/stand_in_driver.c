@@ -21,7 +21,7 @@ struct Launch { struct Kernel *kernel; unsigned grid[3], block[3], shared; CUdev
 struct Graph { int count; struct Launch launches[CALLS]; };
 static struct Graph capture;
 
-__attribute__((visibility("default"))) long stand_in_living(void) { return living; }
+long stand_in_living(void) { return living; }
 
 static CUresult made(void *handle) {
   *(void **)handle = malloc(16);
@@ -85,7 +85,8 @@ CUresult CUDAAPI cuModuleUnload(CUmodule module) { return gone(module); }
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   static struct Kernel kernels[CALLS];
   static int count;
-  if (strcmp(name, "adds") && strcmp(name, "faults")) return CUDA_ERROR_NOT_FOUND;
+  const char *end = strstr(name, "_kernel"); /* of a graph: these do nothing */
+  if (strcmp(name, "adds") && strcmp(name, "faults") && !end) return CUDA_ERROR_NOT_FOUND;
   struct Kernel *kernel = &kernels[count++ % CALLS];
   kernel->shared_bytes = 48 << 10;
   strcpy(kernel->name, name);
@@ -103,6 +104,7 @@ static void run(const struct Launch *it) {
     later = CUDA_ERROR_ILLEGAL_ADDRESS;
     return;
   }
+  if (strcmp(it->kernel->name, "adds")) return;
   const float *a = (const float *)it->a;
   float *b = (float *)it->b;
   for (unsigned i = 0; i < it->grid[0] * it->grid[1] * it->grid[2] * it->block[0]; ++i)

@@ -19,6 +19,7 @@ from mlc_course.units import plural
 
 SECONDS = 20.0
 ORDERS = ("ascending", "descending", 1)
+ELEMENT = 4  # bytes: every array is of float32
 Shapes = Mapping[str, tuple[int, ...]]
 Extents = int | tuple[int, ...]
 
@@ -29,8 +30,8 @@ class Runs:
 
     Its arguments are the thread, the outputs, the inputs and ``numbers``, in this order. Inputs are
     random, in float32, and the threads run in several orders. ``most`` bounds what a run counts:
-    ``sectors``, ``wavefronts``, ``barriers`` (a block's), ``accesses`` to device memory, and
-    ``requests``.
+    ``sectors``, ``wavefronts``, ``barriers`` (a block's), ``accesses`` to elements in device memory
+    (four in a wide one), and ``requests``.
     """
 
     outputs: Shapes
@@ -110,7 +111,7 @@ class Runs:
             "sectors": run.device.sectors,
             "wavefronts": run.shared.wavefronts,
             "barriers": run.barriers,
-            "accesses": int((~run.table.is_shared).sum()),
+            "accesses": int(run.table["size"][~run.table.is_shared].sum()) // ELEMENT,
             "requests": run.device.requests,
         }
         for name, most in self.most.items():

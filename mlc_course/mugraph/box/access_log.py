@@ -2,7 +2,9 @@
 
 *When* is the place, the occurrence and the epoch. A place is one spot of the source that accesses
 memory; its occurrence is how often the thread had been there before; the epoch is how many barriers
-the block had passed. Accesses of a warp with equal place, occurrence and epoch are one instruction.
+the block had passed. Accesses of a warp with equal place, occurrence and epoch are taken for one
+instruction. That is so where its threads take the turns of a loop together; where some skip turns,
+their next accesses are put together with turns that they did not share.
 """
 
 from __future__ import annotations

@@ -80,19 +80,28 @@ def _races(table: Table) -> Iterator[Race]:
     # Equal numbers: the same element, at a time at which nothing orders the threads.
     space = np.where(shared, -1 - block, table["memory"][line])
     epoch = np.where(shared, table["epoch"][line], 0)
-    order = np.lexsort((np.arange(len(line)), epoch, address, space))
-    same = np.ones(len(order), bool)
-    for key in (space, address, epoch):
-        same[1:] &= key[order][1:] == key[order][:-1]
-    starts = np.flatnonzero(~same | (np.arange(len(order)) == 0))
+    step = table["epoch"][line]
+    order = np.lexsort((step, block, epoch, address, space))
+
+    def begins(*keys: Array) -> Array:
+        new = np.arange(len(order)) == 0
+        for key in keys:
+            new[1:] |= key[order][1:] != key[order][:-1]
+        return np.flatnonzero(new)
+
+    def race(who: Array, at: Array) -> Array:
+        """Tell of each group whether several access it and one writes it."""
+        lowest, highest = (f.reduceat(who[order], at) for f in (np.minimum, np.maximum))
+        return np.asarray((highest > lowest) & (np.maximum.reduceat(writes[order], at) > 0))
+
+    starts = begins(space, address, epoch)
     ends = np.append(starts[1:], len(order))
-    who = block * (int(thread.max(initial=0)) + 1) + thread
-    several = np.maximum.reduceat(who[order], starts) > np.minimum.reduceat(who[order], starts)
-    written = np.maximum.reduceat(writes[order], starts) > 0
-    chosen = np.flatnonzero(several & written)[:MOST_RACES]
+    steps = begins(space, address, epoch, block, step)  # of a block, between two barriers
+    within = np.logical_or.reduceat(race(thread, steps), np.searchsorted(steps, starts))
+    chosen = np.flatnonzero(within | race(block, starts))[:MOST_RACES]
     for start, end in zip(starts[chosen], ends[chosen], strict=True):
-        group = order[start:end]
-        pair = _pair(group, block, thread, writes, table["epoch"][line])
+        group = np.sort(order[start:end])
+        pair = _pair(group, block, thread, writes, step)
         if pair:
             yield Race(int(line[pair[0]]), int(line[pair[1]]), int(address[pair[0]]))
 

@@ -242,7 +242,7 @@ class _Box:
         self.starts = offsets
         self.memories: dict[str, int] = {}
         self._new_block()
-        self.barrier = self.log.place(Place(0, "barrier"))
+        self.barriers = 0  # in the text: two threads that wait at different ones do not meet
         inside = {name: (0, extent - 1) for name, extent in kernel.grid}
         self.steps = self._body(kernel.body, inside)
         self.writer = {each.name: np.full(each.size, -1, np.int64) for each in kernel.outputs}
@@ -392,7 +392,8 @@ class _Box:
                     compiled([when]), self._body(body, inside), self._body(otherwise, inside)
                 )
             case Barrier():
-                return _barrier(self.log.places[self.barrier])
+                self.barriers += 1
+                return _barrier(Place(0, f"barrier {self.barriers} of the text"))
             case Allocate(buffer):
                 return self._allocate(buffer)
             case Compute():
@@ -506,7 +507,9 @@ class _Box:
             while len(lane.groups) > pending:
                 for source, target, numbers in lane.groups.pop(0):
                     (place,) = source.place(numbers)
-                    value = self.arrays[source.buffer.name][place]
+                    array = self.arrays[source.buffer.name]
+                    kept = (place >= 0) & (place < array.size)  # others are a fault already
+                    value = array[np.where(kept, place, 0)]
                     self._write(target, lane, numbers, value, lands=True)
 
         return do

@@ -52,8 +52,11 @@ from mlc_course.mugraph.thread_kernels import WIDEST
 from mlc_course.units import plural
 
 MOST_THREADS = 1024  # of a block, as on a GPU
+MOST_ALONG = {"threads": (1024, 1024, 64), "blocks": (2**31 - 1, 65_535, 65_535)}
 SHARED_BYTES = 48 * 1024  # of a block, unless a kernel asks for more
+MOST_SHARED_BYTES = 227 * 1024  # that it may ask for (compute capability 9.0)
 EXTENTS = (1, 1, 1)
+NUMBERS = "fiub"  # NumPy's kinds of floating-point and whole numbers, and of truth
 Extents = int | Sequence[int]
 KernelFunction = Callable[..., Any]
 
@@ -180,6 +183,9 @@ def _triple(what: str, extents: Extents) -> Triple:
         isinstance(each, int | np.integer) and each >= 1 for each in given
     ):
         raise UsageError(what, expected="1 to 3 whole numbers from 1 on", got=extents)
+    for axis, extent, most in zip("xyz", given, MOST_ALONG[what], strict=False):
+        if extent > most:
+            raise UsageError(f"{what} along {axis}", expected=f"at most {most:,}", got=extent)
     return Triple(*map(int, (*given, *EXTENTS[len(given) :])))
 
 
@@ -217,6 +223,12 @@ class _Launch:
         if math.prod(threads) > MOST_THREADS:
             raise UsageError(
                 "threads of a block", expected=f"at most {MOST_THREADS}", got=math.prod(threads)
+            )
+        if shared_bytes > MOST_SHARED_BYTES:
+            raise UsageError(
+                "shared memory of a block, in bytes",
+                expected=f"at most {MOST_SHARED_BYTES:,}",
+                got=f"{shared_bytes:,}",
             )
         self.kernel, self.blocks, self.threads, self.order = kernel, blocks, threads, order
         self.shared_bytes = shared_bytes
@@ -264,6 +276,8 @@ class _Launch:
                 )  # fmt: skip
             return array
         kind = np.dtype(dtype)
+        if kind.kind not in NUMBERS:  # an element of parts, or an object, would be seen by nobody
+            raise UsageError(f"shared {name}: a type", expected="of plain numbers", got=dtype)
         size = math.prod(extents)
         start = -(-self.shared_end // WIDEST) * WIDEST
         if start + size * kind.itemsize > self.shared_bytes:

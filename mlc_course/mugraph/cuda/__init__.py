@@ -9,6 +9,7 @@ from mlc_course.mugraph.cuda.driver import (
     Session,
     driver_version,
     extra_for,
+    fitting_generation,
     gpus,
 )
 from mlc_course.mugraph.cuda.launches import (
@@ -53,6 +54,7 @@ __all__ = [
     "current_device",
     "driver_version",
     "extra_for",
+    "fitting_generation",
     "generations",
     "gpus",
     "kernel_arch",

@@ -19,6 +19,7 @@ import numpy as np
 
 from mlc_course.errors import MachineError
 from mlc_course.mugraph.cuda.launches import KernelLaunch, check_fits
+from mlc_course.mugraph.cuda.nvrtc import generations
 from mlc_course.mugraph.ir import Array
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -151,6 +152,24 @@ def driver_version() -> tuple[int, int] | None:
 def extra_for(version: tuple[int, int] | None) -> str:
     """Return the extra of the course whose CuPy fits a driver; the newest without a driver."""
     return "gpu12" if version and version[0] < 13 else "gpu13"
+
+
+def fitting_generation() -> int:
+    """Return the newest generation of NVRTC here whose machine code the driver loads.
+
+    Raises ``MachineError`` where there is none: a driver takes what is no newer than itself.
+    """
+    version = driver_version()
+    here = generations()
+    fitting = [each for each in here if version and each <= version[0]]
+    if not fitting:
+        raise MachineError(
+            "no compiler whose machine code the driver loads",
+            expected=f"NVRTC for the driver's CUDA {version[0]}" if version else "an NVIDIA driver",
+            got=f"NVRTC of CUDA {' and '.join(map(str, here))}" if here else "no NVRTC",
+            hint=f"pip install 'mlc-course[{extra_for(version)}]' brings it",
+        )
+    return max(fitting)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from mlc_course.errors import MachineError, RefusedText
-from mlc_course.mugraph.cuda.driver import driver_version, extra_for
+from mlc_course.mugraph.cuda.driver import driver_version, extra_for, fitting_generation
 from mlc_course.mugraph.cuda.launches import LaunchPlan, check_fits
 from mlc_course.mugraph.cuda.nvrtc import STANDARD, compile_cubin, header_folders
 
@@ -139,7 +139,7 @@ def _module(cp: ModuleType, text: str, arch: str | None) -> Iterator[Any]:
         generation = int(cp.cuda.nvrtc.getVersion()[0])
         yield cp.RawModule(code=text, options=cupy_options(generation))
         return
-    image = compile_cubin(text, arch).image
+    image = compile_cubin(text, arch, fitting_generation()).image
     with tempfile.TemporaryDirectory(prefix="mlc-cubin-") as folder:
         path = Path(folder) / "kernels.cubin"
         path.write_bytes(image)

@@ -53,6 +53,9 @@ from mlc_course.mugraph.kernels import (
 )
 
 INDENT = "  "
+# A loop over what a thread has in registers is written out; one of more steps goes over memory, and
+# a compiler works for minutes on thousands of copies.
+MOST_UNROLLED, UNROLLED_PART = 128, 8
 WIDE_PLACES = 1 << 31  # a tensor with so many elements needs longer indices
 BINDS = {"&": 0, "^": 1, "==": 2, "<": 3, "+": 4, "*": 5, "//": 5, "%": 5}  # as in C
 SIGNS = {"&": "&&", "//": "/"}
@@ -220,7 +223,8 @@ class _Writer:
 
     def named(self, buffer: Buffer) -> str:
         if buffer.name not in self.buffers:
-            self.buffers[buffer.name] = _unused(buffer.name, self.taken)
+            self.buffers[buffer.name] = made = self.unused(buffer.name)
+            self.taken.add(made)
         return self.buffers[buffer.name]
 
     def is_converted(self, buffer: Buffer) -> bool:
@@ -340,7 +344,10 @@ class _Writer:
             found = self.block(
                 f"for (int {counter} = 0; {counter} < {extent}; ++{counter}) ", lines
             )
-        return [self.say("#pragma unroll"), *found] if unrolled and found else found
+        if not unrolled or not found:
+            return found
+        part = f" {UNROLLED_PART}" * (extent > MOST_UNROLLED)
+        return [self.say(f"#pragma unroll{part}"), *found]
 
     def statement(self, statement: Statement) -> list[str]:
         match statement:

@@ -4,10 +4,12 @@ Read ``execution`` first: blocks, threads that part and meet again, barriers. ``
 text, ``arithmetic``, ``accesses`` and ``matrices`` have the instructions, written from NVIDIA's
 documentation and not from what our kernels need. ``memory`` finds races, reads of what nobody
 wrote and copies not awaited, and ``transactions`` counts what the hardware would have to move.
+``programs`` runs the kernels of a whole graph.
 """
 
 from mlc_course.mugraph.ptx.execution import Module, Order, load
 from mlc_course.mugraph.ptx.memory import Landing
+from mlc_course.mugraph.ptx.programs import run_plan
 from mlc_course.mugraph.ptx.reports import Counts, Fault, Report, Traffic
 
 __all__ = [
@@ -19,4 +21,5 @@ __all__ = [
     "Report",
     "Traffic",
     "load",
+    "run_plan",
 ]

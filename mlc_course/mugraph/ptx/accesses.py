@@ -99,7 +99,7 @@ def _load(threads: Threads, site: Site) -> Run:
 
     def read(where: str, lanes: Array, at: Array) -> tuple[Array, list[Array]]:
         if where == "global":
-            return threads.memory.read(site, lanes, at, width, len(outputs), threads.count)
+            return threads.memory.read(site, lanes, at, width, len(outputs))
         if where == "local":
             rows = _local_rows(threads, site, lanes, at, size)
             cells = at[rows].astype(np.int64)[:, None] + np.arange(size)
@@ -157,7 +157,7 @@ def _store(threads: Threads, site: Site) -> Run:
 
     def write(where: str, lanes: Array, at: Array) -> None:
         if where == "global":
-            threads.memory.write(site, lanes, at, held(lanes), threads.count)
+            threads.memory.write(site, lanes, at, held(lanes))
         elif where == "local":
             rows = _local_rows(threads, site, lanes, at, size)
             cells = at[rows].astype(np.int64)[:, None] + np.arange(size)

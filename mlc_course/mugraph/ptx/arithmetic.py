@@ -123,6 +123,10 @@ def _float(name: str, count: int) -> Bind:
             target = threads.target(ins.operands[0], kind, site)
             quick, values = QUICK[name], _sources(threads, site, kind, count)
             return lambda mask: quick(*values, out=target, where=mask)
+        if name == "fma" and number == "f32" and mode == "rn" and not (flush or clip):
+            a, b, c = _sources(threads, site, kind, 3)
+            result = threads.target(ins.operands[0], "u32", site)
+            return lambda mask: written(result, fused(a, b, c, "f32"), mask)
         if kind.endswith("x2"):
             inputs = _sources(threads, site, "b32", count)
             output = threads.target(ins.operands[0], "b32", site)

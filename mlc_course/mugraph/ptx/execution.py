@@ -153,7 +153,7 @@ class _Launch:
                 got=f"{self.shared_size:,}",
             )  # fmt: skip
         self.piece = _piece(entry.instructions)
-        self.memory, parameters = _arguments(entry, arguments, self.log)
+        self.memory, parameters = _arguments(entry, arguments, count, self.log)
         shared = SharedMemory(self.shared_size, count, self.piece, self.log)
         shared.sites = self.sites
         self.threads = Threads(
@@ -220,6 +220,7 @@ class _Launch:
         run = _Block(self.code, threads, self.log)
         with np.errstate(all="ignore"):
             run.to_the_end(order)
+        self.memory.block += 1
 
     def report(self) -> Report:
         """Return what was found and counted."""
@@ -388,7 +389,7 @@ def _places(entry: Entry, space: str) -> tuple[Mapping[str, int], int]:
 
 
 def _arguments(
-    entry: Entry, arguments: Arguments, log: FaultLog
+    entry: Entry, arguments: Arguments, threads: int, log: FaultLog
 ) -> tuple[GlobalMemory, Mapping[str, Array]]:
     """Return the arrays as global memory, and the bytes of every parameter."""
     named = (
@@ -399,7 +400,7 @@ def _arguments(
     if len(named) != len(entry.parameters):
         raise UsageError(f"{entry.name}: arguments", expected=len(entry.parameters), got=len(named))
     arrays = {name: each for name, each in named.items() if isinstance(each, np.ndarray)}
-    memory = GlobalMemory(list(arrays), list(arrays.values()), log)
+    memory = GlobalMemory(list(arrays), list(arrays.values()), threads, log)
     numbers = {name: number for number, name in enumerate(arrays)}
     found: dict[str, Array] = {}
     for parameter, (name, value) in zip(entry.parameters, named.items(), strict=True):

@@ -7,6 +7,7 @@ no barrier is between them. Copies write from when they are issued until their t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,22 +16,27 @@ import numpy as np
 
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.ir import Array
-from mlc_course.mugraph.ptx.reports import FaultLog, Site, Space
-from mlc_course.mugraph.ptx.transactions import WARP, by_warp, sectors, wavefronts
+from mlc_course.mugraph.ptx.reports import FaultLog, Site
+from mlc_course.mugraph.ptx.transactions import WARP, Counter
 
 Landing = Literal["early", "late"]
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}
 NO_VALUE = 0xFF  # all bytes of it: not a number, and no place to read from
 BUFFER_BITS = 40  # of an address of global memory: the place in a buffer
 SHARED_WINDOW, LOCAL_WINDOW = 1 << 60, 1 << 61  # where generic addresses have these
-NOBODY = -1
+NOBODY, NO_READER = -1, np.iinfo(np.int32).max
 
 
 class GlobalMemory:
     """The arrays that a kernel is launched with, each at an address of its own."""
 
-    def __init__(self, names: Sequence[str], arrays: Sequence[Array], log: FaultLog) -> None:
+    def __init__(
+        self, names: Sequence[str], arrays: Sequence[Array], threads: int, log: FaultLog
+    ) -> None:
         self.names, self.log = names, log
+        self.counter = Counter(threads)
+        self.block = 0  # of those that are run, by its number
+        self.written_by: dict[int, Array] = {}  # the block that wrote each byte of a buffer
         self.bytes: list[Array] = []
         for name, array in zip(names, arrays, strict=True):
             if not array.flags.c_contiguous or not array.flags.writeable:
@@ -47,7 +53,7 @@ class GlobalMemory:
         return (number + 1) << BUFFER_BITS
 
     def checked(
-        self, site: Site, lanes: Array, addresses: Array, size: int
+        self, site: Site, lanes: Array, addresses: Array, size: int, align: int
     ) -> tuple[Array, Array, Array, Array]:
         """Lanes whose access is sound, and the addresses, buffers and places of these."""
         buffer = (addresses >> np.uint64(BUFFER_BITS)).astype(np.int64) - 1
@@ -60,12 +66,12 @@ class GlobalMemory:
             first = int(np.flatnonzero(out)[0])
             self.log.add("bounds", self._outside(addresses[first], size, lanes[first]),
                          [lanes[first]], site, times=int(out.sum()))  # fmt: skip
-        askew = ~out & (place % size != 0)
+        askew = ~out & (place % align != 0)
         if askew.any():
             first = int(np.flatnonzero(askew)[0])
             self.log.add(
                 "alignment",
-                f"thread {lanes[first]} accesses {size} bytes of {self.names[buffer[first]]} "
+                f"thread {lanes[first]} accesses {align} bytes of {self.names[buffer[first]]} "
                 f"at byte {place[first]}",
                 [lanes[first]], site, times=int(askew.sum()),
             )  # fmt: skip
@@ -86,50 +92,74 @@ class GlobalMemory:
             f"which has {len(self.bytes[near])}"
         )
 
-    def count(
-        self, site: Site, space: Space, lanes: Array, addresses: Array, size: int, threads: int
-    ) -> None:
-        """Count the sectors of an access at its instruction."""
-        lines = by_warp(lanes, addresses.astype(np.int64), threads)
-        site.count(space, len(lines), *sectors(lines, size))
-
     def _view(self, buffer: int, width: int) -> Array:
         held = self.bytes[buffer]
         whole: Array = held[: len(held) // width * width].view(UNSIGNED[width])
         return whole
 
     def read(
-        self, site: Site, lanes: Array, addresses: Array, width: int, parts: int, threads: int
+        self, site: Site, lanes: Array, addresses: Array, width: int, parts: int
     ) -> tuple[Array, list[Array]]:
         """Return the lanes that read, and a value of ``width`` bytes of each for each part."""
-        lanes, addresses, buffer, place = self.checked(site, lanes, addresses, width * parts)
+        size = width * parts
+        lanes, addresses, buffer, place = self.checked(site, lanes, addresses, size, size)
         if not len(lanes):
             return lanes, [np.zeros(0, UNSIGNED[width]) for _ in range(parts)]
-        self.count(site, "loaded", lanes, addresses, width * parts, threads)
+        site.count("loaded", *self.counter.of_global(lanes, addresses, size))
+        return lanes, self.loaded(site, lanes, buffer, place, width, parts)
+
+    def loaded(
+        self, site: Site, lanes: Array, buffer: Array, place: Array, width: int, parts: int
+    ) -> list[Array]:
+        """Return a value of ``width`` bytes of each lane for each part, at places in buffers."""
+        self._not_of_others(site, lanes, buffer, place, width * parts, "reads")
         place = place // width
         if (buffer == buffer[0]).all():
             view = self._view(int(buffer[0]), width)
-            return lanes, [view[place + part] for part in range(parts)]
+            return [view[place + part] for part in range(parts)]
         found = [np.zeros(len(lanes), UNSIGNED[width]) for _ in range(parts)]
         for each in np.unique(buffer):
             here = buffer == each
             for part in range(parts):
                 found[part][here] = self._view(int(each), width)[place[here] + part]
-        return lanes, found
+        return found
 
-    def write(
-        self, site: Site, lanes: Array, addresses: Array, values: Sequence[Array], threads: int
+    def _not_of_others(
+        self, site: Site, lanes: Array, buffer: Array, place: Array, size: int, verb: str
     ) -> None:
+        """Report accesses to what another block wrote: nothing orders the blocks of a launch."""
+        for each in np.unique(buffer):
+            if int(each) not in self.written_by:
+                continue
+            here = np.flatnonzero(buffer == each)
+            owner = self.written_by[int(each)][place[here][:, None] + np.arange(size)]
+            others = (owner != NOBODY) & (owner != self.block)
+            if others.any():
+                row, column = (int(found[0]) for found in np.nonzero(others))
+                thread, at = int(lanes[here[row]]), int(place[here[row]]) + column
+                self.log.add(
+                    "race",
+                    f"thread {thread} {verb} byte {at} of {self.names[int(each)]}, "
+                    f"which block {owner[row, column]} of those run wrote",
+                    [thread], site, times=int(others.any(axis=1).sum()),
+                )  # fmt: skip
+
+    def write(self, site: Site, lanes: Array, addresses: Array, values: Sequence[Array]) -> None:
         """Write values, one of each lane for each part."""
         width = values[0].dtype.itemsize
-        sound, at, buffer, place = self.checked(site, lanes, addresses, width * len(values))
+        size = width * len(values)
+        sound, at, buffer, place = self.checked(site, lanes, addresses, size, size)
         if not len(sound):
             return
-        self.count(site, "stored", sound, at, width * len(values), threads)
+        site.count("stored", *self.counter.of_global(sound, at, size))
+        self._not_of_others(site, sound, buffer, place, size, "writes")
         kept = np.isin(lanes, sound) if len(sound) < len(lanes) else slice(None)
         for each in np.unique(buffer):
             here = buffer == each
             view = self._view(int(each), width)
+            if int(each) not in self.written_by:
+                self.written_by[int(each)] = np.full(len(self.bytes[each]), NOBODY, np.int32)
+            self.written_by[int(each)][place[here][:, None] + np.arange(size)] = self.block
             for part, value in enumerate(values):
                 view[place[here] // width + part] = value[kept][here]
 
@@ -140,6 +170,7 @@ class SharedMemory:
     def __init__(self, size: int, threads: int, piece: int, log: FaultLog) -> None:
         self.size, self.threads, self.piece, self.log = size, threads, piece, log
         self.sites: Sequence[Site] = ()
+        self.counter = Counter(threads)
         self.renew()
 
     def renew(self) -> None:
@@ -156,6 +187,7 @@ class SharedMemory:
         self.first_reader, self.last_reader, self.read_site, self.copier, self.copy_site = (
             np.full(pieces, NOBODY, np.int32) for _ in range(5)
         )
+        self.first_reader[:] = NO_READER
         self.now = self.barrier_time = 0
         self.warp_time = np.zeros(-(-self.threads // WARP), np.int32)
 
@@ -166,6 +198,8 @@ class SharedMemory:
         self.now += 1
         self.barrier_time = self.now
         self.warp_time[:] = self.now
+        self.first_reader[:] = NO_READER
+        self.last_reader[:] = NOBODY
 
     def warp_barrier(self, warps: Array) -> None:
         """Order everything before with everything after, for the threads of some warps."""
@@ -176,6 +210,9 @@ class SharedMemory:
 
     def checked(self, site: Site, lanes: Array, places: Array, size: int) -> tuple[Array, Array]:
         """Return the lanes whose access is sound, and their places."""
+        inside = int(places.min()) >= 0 and int(places.max()) + size <= self.size
+        if inside and not (places & (size - 1)).any():
+            return lanes, places
         out = (places < 0) | (places + size > self.size)
         if out.any():
             first = int(np.flatnonzero(out)[0])
@@ -201,18 +238,14 @@ class SharedMemory:
     def _pieces(self, places: Array, size: int) -> Array:
         return (places // self.piece)[:, None] + np.arange(max(1, size // self.piece))
 
-    def _count(self, site: Site, lanes: Array, places: Array, size: int) -> None:
-        lines = by_warp(lanes, places, self.threads)
-        site.count("shared", len(lines), *wavefronts(lines, size))
-
     def _bytes(self, piece: int) -> str:
         start = piece * self.piece
         return f"shared bytes {start} to {start + self.piece - 1}"
 
     def _not_copied(self, site: Site, lanes: Array, pieces: Array, verb: str) -> None:
         copier = self.copier[pieces]
-        held = copier != NOBODY
-        if held.any():
+        if copier.max() != NOBODY:
+            held = copier != NOBODY
             row, column = (int(each[0]) for each in np.nonzero(held))
             piece = int(pieces[row, column])
             self.log.add(
@@ -251,11 +284,14 @@ class SharedMemory:
 
     def note_read(self, site: Site, lanes: Array, places: Array, size: int) -> None:
         """Check that lanes may read these places, and remember that they did."""
-        self._count(site, lanes, places, size)
+        site.count("shared", *self.counter.shared(lanes, places, size))
         pieces = self._pieces(places, size)
         self._not_copied(site, lanes, pieces, "reads")
-        nothing = (self.write_time[pieces] == NOBODY) & (self.copier[pieces] == NOBODY)
-        if nothing.any():
+        when = self.write_time[pieces]
+        if (
+            when.min() == NOBODY
+            and (nothing := (when == NOBODY) & (self.copier[pieces] == NOBODY)).any()
+        ):
             row, column = (int(each[0]) for each in np.nonzero(nothing))
             self.log.add(
                 "unwritten",
@@ -265,17 +301,15 @@ class SharedMemory:
             )  # fmt: skip
         verbs = "reads/wrote"
         self._race(site, lanes, pieces, verbs, self.write_time, self.writer, self.write_site)
-        me = np.broadcast_to(lanes[:, None], pieces.shape)
-        when, first, last = (
-            each[pieces] for each in (self.read_time, self.first_reader, self.last_reader)
-        )
-        # Readers are forgotten that a barrier orders with all that come.
-        old = when < self.barrier_time
-        warp = me // WARP
-        alone = (first // WARP == warp) & (last // WARP == warp)
-        old |= alone & (when < self.warp_time[warp])
-        first = np.where(old, me, np.minimum(first, me))
-        last = np.where(old, me, np.maximum(last, me))
+        me = lanes[:, None].astype(np.int32)
+        first, last = self.first_reader[pieces], self.last_reader[pieces]
+        if self.now > self.barrier_time:
+            # Readers of one warp are forgotten that a barrier of it orders with all that come.
+            warp = me // WARP
+            old = (first // WARP == warp) & (last // WARP == warp)
+            old &= self.read_time[pieces] < self.warp_time[warp]
+            first, last = np.where(old, NO_READER, first), np.where(old, NOBODY, last)
+        first, last = np.minimum(first, me), np.maximum(last, me)
         # Where lanes of one access share a piece, the last assignment counts.
         self.first_reader[pieces[::-1]] = first[::-1]
         self.last_reader[pieces] = last
@@ -284,7 +318,7 @@ class SharedMemory:
 
     def note_write(self, site: Site, lanes: Array, places: Array, size: int) -> None:
         """Check that lanes may write these places, and remember that they did."""
-        self._count(site, lanes, places, size)
+        site.count("shared", *self.counter.shared(lanes, places, size))
         pieces = self._pieces(places, size)
         self._check_write(site, lanes, pieces)
         self._written(site.number, lanes, pieces)
@@ -315,7 +349,7 @@ class SharedMemory:
 
     def note_copy(self, site: Site, lanes: Array, places: Array, size: int) -> None:
         """Check that lanes may write these places from now on until they await it."""
-        self._count(site, lanes, places, size)
+        site.count("shared", *self.counter.shared(lanes, places, size))
         pieces = self._pieces(places, size)
         self._check_write(site, lanes, pieces)
         self.copier[pieces] = lanes[:, None]
@@ -376,8 +410,9 @@ class Copies:
         if len(lanes) < len(before):
             sources = sources[np.isin(before, lanes)]
         if moved:
-            sound, at, *_ = self.memory.checked(site, lanes, sources, size)
-            self.memory.count(site, "loaded", sound, at, size, self.threads)
+            sound, at, *_ = self.memory.checked(site, lanes, sources, moved, size)
+            if len(sound):
+                site.count("loaded", *self.memory.counter.of_global(sound, at, moved))
             if len(sound) < len(lanes):
                 kept = np.isin(lanes, sound)
                 lanes, places, sources = lanes[kept], places[kept], sources[kept]
@@ -390,13 +425,16 @@ class Copies:
         self.under_way.append(started)
 
     def _move(self, copy: _Copy) -> None:
-        quiet = Site(copy.site.instruction, copy.site.number)  # counted when it was issued
-        words = np.zeros((len(copy.lanes), copy.size // 4), np.uint32)
-        whole = copy.moved // 4
-        if whole:
-            _, found = self.memory.read(quiet, copy.lanes, copy.sources, 4, whole, self.threads)
-            words[:, :whole] = np.stack(found, axis=1)
-        self.shared.store(copy.places, list(words.T))
+        held = np.zeros((len(copy.lanes), copy.size), np.uint8)
+        if copy.moved:
+            width = math.gcd(copy.moved, 4)
+            buffer = (copy.sources >> np.uint64(BUFFER_BITS)).astype(np.int64) - 1
+            place = (copy.sources & np.uint64((1 << BUFFER_BITS) - 1)).astype(np.int64)
+            found = self.memory.loaded(
+                copy.site, copy.lanes, buffer, place, width, copy.moved // width
+            )
+            held[:, : copy.moved] = np.stack(found, axis=1).view(np.uint8)
+        self.shared.store(copy.places, list(held.view(np.uint32).T))
 
     def commit(self, lanes: Array) -> None:
         """Close the group of copies that these threads have open."""

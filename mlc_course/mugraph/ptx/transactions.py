@@ -13,7 +13,44 @@ import numpy as np
 from mlc_course.mugraph.ir import Array
 
 WARP, BANKS, WORD, SECTOR = 32, 32, 4, 32
+LINE = 128  # bytes: all banks, four sectors
 NOT_HERE = -1
+MOST_KNOWN = 10_000
+
+
+class Counter:
+    """Transactions of accesses by a block's threads; a pattern that was counted is remembered.
+
+    A pattern is where lanes access, from the line of memory of the first of them on.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.known: dict[tuple[str, int, bytes, bytes], tuple[int, int, int]] = {}
+
+    def shared(self, lanes: Array, places: Array, size: int) -> tuple[int, int, int]:
+        """Return the requests of warps, their wavefronts, and the fewest these could be."""
+        return self._counted("shared", lanes, places, size)
+
+    def of_global(self, lanes: Array, addresses: Array, size: int) -> tuple[int, int, int]:
+        """Return the requests of warps, their sectors, and the fewest these could be."""
+        return self._counted("global", lanes, addresses.astype(np.int64), size)
+
+    def _counted(self, space: str, lanes: Array, places: Array, size: int) -> tuple[int, int, int]:
+        base = int(places[0]) // LINE * LINE
+        moved = places - base
+        who = b"" if len(lanes) == self.threads else lanes.tobytes()
+        key = space, size, who, moved.tobytes()
+        found = self.known.get(key)
+        if found is None:
+            # Lanes may be below the first one: what is subtracted is a multiple of all units.
+            moved -= int(moved.min()) // LINE * LINE
+            lines = by_warp(lanes, moved, self.threads)
+            count = wavefronts if space == "shared" else sectors
+            found = (len(lines), *count(lines, size))
+            if len(self.known) < MOST_KNOWN:
+                self.known[key] = found
+        return found
 
 
 def by_warp(lanes: Array, addresses: Array, threads: int) -> Array:

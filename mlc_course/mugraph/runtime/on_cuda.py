@@ -110,7 +110,7 @@ def entered(given: Any, buffer: Buffer, dtype: str) -> GpuArray:
             warnings.simplefilter("ignore", host.CopiedInput)  # it is copied anyway
             array = host.entered(given, buffer, dtype)
         with cupy_told(what):
-            return cp.asarray(array)
+            return cp.asarray(as_words(array)).view(np.dtype(dtype))
     found = _as_array(what, given)
     if found.shape != buffer.shape:
         raise GraphError(f"{what}: its shape", expected=buffer.shape, got=found.shape)
@@ -187,7 +187,7 @@ def copied(target: GpuArray, source: GpuArray) -> None:
     """Copy an array into another; from the GPU to this machine's memory it waits for kernels."""
     with cupy_told("a copy"):
         if is_on_gpu(source) and not is_on_gpu(target):
-            source.get(out=target)
+            as_words(source).get(out=as_words(target))
         else:
             target[...] = source
 
@@ -195,8 +195,14 @@ def copied(target: GpuArray, source: GpuArray) -> None:
 def on_host(array: GpuArray) -> Array:
     """Return an array in this machine's memory."""
     with cupy_told("a copy"):
-        found: Array = array.get() if is_on_gpu(array) else array
+        on_gpu = is_on_gpu(array)
+        found: Array = as_words(array).get().view(array.dtype) if on_gpu else array
         return found
+
+
+def as_words(array: GpuArray) -> GpuArray:
+    """Return an array whose memory any CuPy copies: bfloat16 as whole numbers, others unchanged."""
+    return array.view("uint16") if array.dtype == host.BRAIN else array
 
 
 CUDA = Target(

@@ -175,6 +175,8 @@ def best_layout(buffer: Buffer, uses: Sequence[Accesses], size: int) -> tuple[Bu
     """
     costs: dict[Buffer, Cost] = {}
     for layout in layouts(buffer, size):
+        if any(each.copied and not _fits_copies(layout, each.wide[1]) for each in uses):
+            continue
         costs[layout] = sum((cost(replace(u, buffer=layout), size) for u in uses), Cost())
         if costs[layout].wavefronts == costs[layout].least:
             break  # those after it are larger, or harder to read
@@ -193,6 +195,12 @@ def best_layout(buffer: Buffer, uses: Sequence[Accesses], size: int) -> tuple[Bu
         f"{buffer.name}: {how}: {taken.wavefronts} wavefronts, not {plain.wavefronts} "
         f"(at least {taken.least})"
     )
+
+
+def _fits_copies(buffer: Buffer, width: int) -> bool:
+    """Tell whether rows begin where a copy of so many neighbours at once can."""
+    long = [step for step, n in zip(buffer.steps, buffer.shape, strict=True) if n > 1]
+    return all(step % width == 0 for step in long if step > 1)
 
 
 def layouts(buffer: Buffer, size: int) -> Iterator[Buffer]:

@@ -61,7 +61,8 @@ class Accesses:
 
     The first of ``ranges`` are the threads, the others the loops and axes around the access.
     ``wide`` is the axis along which neighbours are accessed at once, and how many of them.
-    Elements ``given`` to a thread of a matrix unit have been loaded by others of its warp.
+    Elements ``given`` to a thread of a matrix unit have been loaded by others of its warp. What is
+    ``copied`` comes so many at once, whatever it costs: it has to begin at a multiple of them.
     """
 
     buffer: Buffer
@@ -71,6 +72,7 @@ class Accesses:
     conditions: tuple[Condition, ...] = ()
     wide: Range = ("", 1)
     given: bool = False
+    copied: bool = False
 
     def at(self, numbers: Mapping[str, int]) -> Accesses | None:
         """Return the accesses with numbers for the loops around all threads; None: there are none.
@@ -184,7 +186,8 @@ def _inside(
             case Copy():
                 index = (*each.index[:-1], each.index[-1] + var(WIDE))
                 wide = (WIDE, each.width)
-                yield Accesses(each.target, index, True, (*ranges, wide), conditions, wide)
+                within = (*ranges, wide)
+                yield Accesses(each.target, index, True, within, conditions, wide, copied=True)
             case CommitCopies() | AwaitCopies():
                 yield each
 

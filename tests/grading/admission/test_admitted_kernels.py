@@ -107,3 +107,10 @@ def test_a_loop_without_an_end_is_ended(loop: str) -> None:
     kernel = admitted_kernel(body(loop, "    pass"))
     with pytest.raises(UnmetCheck, match="turns of loops"):
         launch(kernel, np.zeros(1), np.zeros(1))
+
+
+@pytest.mark.parametrize("search", ["0.5 in range(10000000000)", "max(range(0, -10000000000, -1))"])
+def test_a_search_without_an_end_is_not_begun(search: str) -> None:
+    kernel = admitted_kernel(body(f"x = {search}"))
+    with pytest.raises(UnmetCheck, match="a range that is too long"):
+        launch(kernel, np.zeros(1), np.zeros(1))

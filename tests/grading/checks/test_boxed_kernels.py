@@ -121,3 +121,23 @@ def test_a_hint_says_which_line_moves_most() -> None:
 def test_a_kernel_with_other_arguments_is_told() -> None:
     check = runs(outputs={"out": (4,)}, inputs={}, exact=lambda: np.zeros(4))
     assert "arguments after the kernel" in told(straight, check)
+
+
+def four_at_once(t, out, a):
+    i = 4 * t.thread.x
+    v = a[i : i + 4]
+    v = a[i : i + 4]
+    out[i : i + 4] = v
+
+
+@pytest.mark.parametrize(("most", "words"), [(128, "got       192"), (192, "")])
+def test_a_wide_access_is_one_to_each_of_its_elements(most: int, words: str) -> None:
+    copies = runs(
+        outputs={"out": (64,)},
+        inputs={"a": (64,)},
+        exact=lambda a: a,
+        threads=16,
+        most={"accesses": most},
+    )
+    said = told(four_at_once, copies)
+    assert words in said and bool(said) == bool(words)

@@ -205,6 +205,12 @@ def test_a_barrier_in_a_branch_is_refused() -> None:
     assert "threads 0 to 7 wait at a barrier that threads 8 to 31 never reach" in said
 
 
+def test_two_barriers_of_a_branch_are_not_one() -> None:
+    kernel = program(LOAD, by_threads(Guard(T < 8, (Barrier(),), (Barrier(),))), STORE)
+    said, _ = outcome(kernel)
+    assert "threads wait at different barriers: threads 0 to 7 at barrier 1" in said
+
+
 def copied(*after: Any) -> Kernel:
     copy = Copy(TILE, (T * 2,), A, (T * 2,), 2)
     return program(by_threads(copy, CommitCopies()), *after)
@@ -220,6 +226,15 @@ def test_a_copy_that_is_awaited_is_right_whenever_it_lands() -> None:
 def test_a_copy_that_is_not_awaited_is_refused() -> None:
     said, out = outcome(copied(Barrier(), STORE))
     assert "while a copy by thread" in said and np.isnan(out).any()
+
+
+@pytest.mark.parametrize("copies", ["at once", "late"])
+@pytest.mark.parametrize("off", [-64, 2])
+def test_a_copy_from_out_of_bounds_is_named(off: int, copies: Landing) -> None:
+    copy = Copy(TILE, (T * 2,), A, (T * 2 + off,), 2)
+    kernel = program(by_threads(copy, CommitCopies(), AwaitCopies(0)), Barrier(), STORE)
+    said, _ = outcome(kernel, copies=copies)
+    assert "bounds: thread" in said and "reads A[" in said
 
 
 def test_blocks_that_write_one_element_race() -> None:

@@ -221,6 +221,21 @@ def test_races_are_those_that_trying_every_pair_finds(
     assert sum(fault.times for fault in found) >= len(expected)
 
 
+def ordered_and_then_not(t, much, one):
+    x, many = t.thread.x, len(much) // t.threads.x
+    for k in range(many):
+        much[many * x + k] = x
+    yield t.barrier()
+    for k in range(many):
+        _ = much[(many * (x + 1) + k) % len(much)]
+    one[0] = x
+
+
+def test_a_race_is_found_behind_any_number_of_elements_that_a_barrier_orders() -> None:
+    run = launch(ordered_and_then_not, floats(10_240), floats(1), threads=1024)
+    assert kinds(run) == ["race"] and run.faults[0].array == "one"
+
+
 # ---- out of bounds, unwritten, misaligned
 
 
@@ -376,6 +391,10 @@ def large(t):
     t.shared("tile", (128, 128))
 
 
+def of_parts(t):
+    t.shared("tile", 4, "f4,f4")
+
+
 def two_shapes(t):
     t.shared("tile", 32 + t.thread.x)
 
@@ -388,7 +407,10 @@ def bare_yield(t):
     ("kernel", "arguments", "keywords", "said"),
     [
         (nothing, [floats(1)], {}, "arguments after the kernel"),
-        (nothing, [], {"threads": 2048}, "at most 1024"),
+        (nothing, [], {"threads": (32, 64)}, "at most 1024"),
+        (nothing, [], {"threads": (1, 1, 65)}, "threads along z"),
+        (nothing, [], {"blocks": (1, 65_536)}, "blocks along y"),
+        (nothing, [], {"shared_bytes": 10**6}, "at most 232,448"),
         (nothing, [], {"threads": 0}, "from 1 on"),
         (nothing, [], {"blocks": (1, 2, 3, 4)}, "1 to 3"),
         (nothing, [], {"order": "sideways"}, "no order"),
@@ -397,6 +419,7 @@ def bare_yield(t):
         (bad_rank, [floats(2, 2)], {}, r"out\[i, j\]"),
         (five_wide, [floats(8)], {}, "2 or 4"),
         (large, [], {}, "49,152"),
+        (of_parts, [], {}, "plain numbers"),
         (two_shapes, [], {}, "as before"),
         (bare_yield, [], {}, "yield t.barrier"),
         ("no function", [], {}, "a function"),

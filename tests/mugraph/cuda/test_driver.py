@@ -5,14 +5,13 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import re
-import shutil
-import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from stand_in_driver import use_stand_in
 
 from mlc_course.errors import MachineError, SizeError, UsageError
 from mlc_course.mugraph.cuda import driver
@@ -23,13 +22,13 @@ from mlc_course.mugraph.cuda.driver import (
     Session,
     driver_version,
     extra_for,
+    fitting_generation,
     gpus,
     library,
 )
 from mlc_course.mugraph.cuda.launches import KernelLaunch, check_fits, kernel_arch
 from mlc_course.mugraph.cuda.nvrtc import GENERATIONS, header_folders
 
-STAND_IN = Path(__file__).parents[2] / "helpers" / "stand_in_driver.c"
 WIDE = re.compile(  # parameters of 64 bits: pointers, handles, addresses, sizes
     r"\*|\bCU(context|module|function|stream|event|graph|graphExec|deviceptr)\b|size_t|long long"
 )
@@ -41,17 +40,9 @@ HOPPER = GpuDevice(0, "a Hopper", (9, 0), 132, 60 << 20, 232_448)
 @pytest.fixture(params=GENERATIONS)
 def stand_in(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[ctypes.CDLL]:
+) -> ctypes.CDLL:
     """The library of a driver without a GPU, compiled with the header of a generation of CUDA."""
-    folders = [each for each in header_folders(request.param) if (each / "cuda.h").exists()]
-    compiler = shutil.which("cc")
-    if not folders or not compiler:
-        pytest.skip(f"no C compiler, or no header of CUDA {request.param}")
-    made = tmp_path / "libcuda.so"
-    command = [compiler, "-shared", "-fPIC", f"-I{folders[0]}", str(STAND_IN), "-o", str(made)]
-    subprocess.run(command, check=True)
-    monkeypatch.setattr(driver, "library", lambda: library(str(made)))
-    yield library(str(made))
+    return use_stand_in(tmp_path, monkeypatch, request.param)
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -165,6 +156,19 @@ def test_errors_are_told_in_the_words_of_the_driver(stand_in: ctypes.CDLL) -> No
 def test_the_version_says_which_extra_fits(stand_in: ctypes.CDLL) -> None:
     version = driver_version()
     assert version and extra_for(version) == f"gpu{version[0]}"
+
+
+def test_machine_code_is_made_by_a_compiler_that_is_no_newer_than_the_driver(
+    stand_in: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = driver_version()
+    assert version
+    monkeypatch.setattr(driver, "generations", lambda: (13, 12))
+    assert fitting_generation() == version[0]
+    monkeypatch.setattr(driver, "generations", lambda: (14,))
+    with pytest.raises(MachineError, match=rf"the driver's CUDA {version[0]}") as refused:
+        fitting_generation()
+    assert f"mlc-course[gpu{version[0]}]" in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,15 @@ def test_more_blocks_or_threads_than_there_can_be_are_refused() -> None:
 WIDE = (Axis("c", 4, 4, unrolled=True),)
 
 
+def test_a_long_loop_is_written_out_in_parts() -> None:
+    """NVRTC works for minutes on thousands of copies of a load."""
+    graph = parse("sums(X[b=8, d=1048576]):\n  Y = sum(X, axis=1)\n  return Y\n")
+    lines = [each.strip() for each in text_of(graph, storage="float32").text.splitlines()]
+    before = [lines[n - 1] for n, each in enumerate(lines) if "j < 2048" in each]
+    assert before == ["#pragma unroll 8"]
+    assert "#pragma unroll" in lines
+
+
 def test_neighbours_are_loaded_and_stored_at_once() -> None:
     s = Compute(OUT, (ZERO, T * 4 % 64 + C), Read(A, (ZERO, T * 4 % 64 + C)), WIDE)
     cuda = one_line(s, storage="float16")
@@ -285,3 +294,23 @@ def test_a_storage_that_the_plan_does_not_count_on_is_refused() -> None:
         source_of([kernel], OPENCL, "bfloat16")
     with pytest.raises(UsageError, match="no storage in CUDA"):
         source_of([replace(kernel)], CUDA, "float64")
+
+
+@pytest.mark.parametrize("loop", ["r", "s_2", "s_share"])
+def test_a_register_has_another_name_than_the_loop_around_it(loop: str) -> None:
+    graph = parse(
+        f"""
+rows(X[m=16, n=64]):
+  block grid(x=1) loop({loop}=4):
+    x = load(X, imap={{}}, fmap={{{loop}: 1}})
+    s = sum(x, axis=1)
+    r = div(x, s)
+    y = accumulate(r)
+    Y = store(y, omap={{x: 0}})
+  return Y
+"""
+    )
+    for storage in ("float32", "float16"):
+        text = text_of(graph, CUDA, storage).text
+        (counter,) = re.findall(r"  for \(int (\w+) = 0; \1 < 4; \+\+\1\) {\n    // operands", text)
+        assert not re.search(rf"float {counter}\[", text)

@@ -124,7 +124,44 @@ def test_a_barrier_of_a_warp_orders_its_threads_alone() -> None:
     assert kinds(report) == {"race"}
 
 
+def test_blocks_that_write_one_place_race_in_whatever_order_they_are_run() -> None:
+    text = """extern "C" __global__ void k(int* y, int by) {
+      y[blockIdx.x * by + threadIdx.x] = 1;
+    }"""
+    module = load(compile_ptx(text, "sm_80"))
+    module.launch("k", 3, 32, 0, [np.zeros(96, "i4"), 32]).checked()
+    fault = only(module.launch("k", 3, 32, 0, [np.zeros(96, "i4"), 30]))
+    assert fault.kind == "race" and fault.block == (1, 0, 0) and fault.times == 4
+    assert "thread 0 writes byte 120 of argument 0, which block 0 of those run wrote" in fault.says
+
+
+def test_a_block_does_not_read_what_another_writes() -> None:
+    text = """extern "C" __global__ void k(volatile int* y) {
+      if (blockIdx.x) y[32 + threadIdx.x] = y[threadIdx.x]; else y[threadIdx.x] = 1;
+    }"""
+    module = load(compile_ptx(text, "sm_80"))
+    fault = only(module.launch("k", 2, 32, 0, [np.zeros(64, "i4")]))
+    assert fault.kind == "race" and "reads byte 0" in fault.says
+
+
 # ---- copies
+
+
+def test_a_copy_may_be_shorter_than_what_it_fills() -> None:
+    text = """extern "C" __global__ void k(const char* x, float4* y, int bytes) {
+      __shared__ float4 s[32];
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;\\n"
+                   "cp.async.wait_all;"
+                   :: "r"((unsigned)__cvta_generic_to_shared(&s[threadIdx.x])),
+                      "l"(x + 16 * threadIdx.x), "r"(threadIdx.x == 31 ? bytes : 16) : "memory");
+      y[threadIdx.x] = s[threadIdx.x];
+    }"""
+    x = np.arange(1, 510, dtype="u2").astype("u1")
+    for count in (0, 4, 13):
+        y = np.zeros((32, 16), "u1")
+        run(text, "k", 32, x, y, count).checked()
+        assert np.array_equal(y[31], [*x[496 : 496 + count], *[0] * (16 - count)])
+    assert kinds(run(text, "k", 32, x, np.zeros((32, 16), "u1"), 16)) == {"bounds", "unwritten"}
 
 
 def ring(text: str, copies: str = "late", steps: int = 5) -> tuple[Report, np.ndarray]:

@@ -12,6 +12,7 @@ from ptx_texts import HEAD
 from mlc_course.mugraph.cuda import compile_ptx
 from mlc_course.mugraph.ptx import Counts, load
 from mlc_course.mugraph.ptx.transactions import NOT_HERE, sectors, wavefronts
+from mlc_course.mugraph.thread_kernels import wavefronts as counted_by_layouts
 
 LANES = np.arange(32)
 
@@ -62,6 +63,18 @@ def test_lanes_that_take_no_part_ask_for_nothing() -> None:
 )  # fmt: skip
 def test_sectors(places: np.ndarray, size: int, moved: int) -> None:
     assert sectors(line(*places), size)[0] == moved
+
+
+@pytest.mark.parametrize("size", [2, 4, 8, 16])
+def test_wavefronts_are_those_that_layouts_are_chosen_by(size: int) -> None:
+    random = np.random.default_rng(size)
+    for _ in range(50):
+        places = size * random.integers(0, 1 << random.integers(1, 10), (1, 32))
+        here = random.random((1, 32)) < random.choice([0.3, 1])
+        waves, least = counted_by_layouts(places.T, here.T, size)
+        found = wavefronts(np.where(here, places, NOT_HERE), size)
+        assert found[0] == int(waves.sum())
+        assert found[1] <= int(least.sum())
 
 
 def counts(body: str, *, threads: int = 64) -> Counts:

@@ -246,6 +246,23 @@ def test_arrays_that_are_there_stay_there() -> None:
     assert np.array_equal(call.bind(inputs, [back])()[0], y.array)
 
 
+# ---- on a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not has_gpu(), reason="no GPU, or no CuPy")
+@pytest.mark.parametrize("storage", STORAGE_BYTES)
+@pytest.mark.parametrize("name", PROGRAM_OF)
+def test_published_graphs_are_right_on_a_gpu(name: str, storage: str) -> None:
+    graph = published(name)
+    inputs = {each: x.astype(storage) for each, x in random_inputs(graph).items()}
+    call = compile_graph(graph, "cuda", storage=storage, checked=True)
+    (there,) = call(**inputs)
+    (here,) = call(**{each: cupy().asarray(x) for each, x in inputs.items()})
+    assert is_on_gpu(here) and isinstance(there, np.ndarray)
+    assert np.array_equal(there, here.get())
+
+
 # ---- CuPy's arrays, where it is installed: it needs no driver for an array over memory it is given
 
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 from lowered_graphs import few_steps, kernels
 
+from mlc_course.mugraph.ir import parse
 from mlc_course.mugraph.kernels.index_expressions import ZERO, Expr, const, var
-from mlc_course.mugraph.kernels.kernel_program import Buffer, Kernel
+from mlc_course.mugraph.kernels.kernel_program import Buffer, Copy, Kernel, walk
 from mlc_course.mugraph.programs import PROGRAM_OF
 from mlc_course.mugraph.thread_kernels.shared_layouts import best_layout, cost, kernel_cost, layouts
 from mlc_course.mugraph.thread_kernels.thread_accesses import Accesses, with_buffers
 from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu
+from mlc_course.mugraph.thread_kernels.thread_tilings import thread_program
 
 T, C = var("t"), var("c")
 HALF, FLOAT = 2, 4
@@ -113,3 +115,22 @@ def test_published_graphs_are_nearly_free_of_conflicts(name: str) -> None:
 def without_layouts(kernel: Kernel) -> Kernel:
     plain = {e.name: replace(e, strides=(), swizzle=None) for e in kernel.shared}
     return replace(kernel, body=with_buffers(kernel.body, plain))
+
+
+@pytest.mark.parametrize("size", [HALF, FLOAT])
+@pytest.mark.parametrize("columns", [4, 10, 20, 36, 44])
+def test_rows_begin_where_copies_can(columns: int, size: int) -> None:
+    text = f"""
+product(X[m=32, n={columns}], W[n, d=1]):
+  block grid(x=1):
+    x = load(X, imap={{}})
+    w = load(W, imap={{}})
+    y = matmul(x, w)
+    Y = store(y, omap={{x: 0}})
+  return Y
+"""
+    program = thread_program(parse(text), Gpu(threads=32, storage_bytes=size)).program
+    copies = [s for k in program.kernels for s in walk(k.body) if isinstance(s, Copy)]
+    assert any(each.target.name == "x" for each in copies)
+    for each in copies:
+        assert all(step % each.width == 0 for step in each.target.steps[:-1]), each.target
