@@ -56,7 +56,7 @@ RESERVED = frozenset(
         *(name.partition(":")[0] for name in (*CUDA_PIECES, *OPENCL_PIECES)),
     ]
 )
-# Families of names: macros of OpenCL's and CUDA's headers, and functions that are one for each type.
+# Families of names: macros of the headers of OpenCL and CUDA, and functions one for each type.
 DEFINED = re.compile(
     r"(CL|CLK|M|FLT|DBL|HALF|U?INT|U?CHAR|U?SHRT|U?LONG|SCHAR|FP|CUDA|POCL|NV)_"
     r"|(get|async|atomic|atom|convert|as|native|half|work|sub|vload|vstore|cuda|cu|make|nv)_"
