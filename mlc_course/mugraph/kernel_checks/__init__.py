@@ -11,7 +11,7 @@ from mlc_course.mugraph.kernel_checks.code_verification import (
     verify_code,
     verify_program,
 )
-from mlc_course.mugraph.kernel_checks.execution import Execution, execute
+from mlc_course.mugraph.kernel_checks.execution import Execution, execute, values
 from mlc_course.mugraph.kernel_checks.memory_faults import Fault, first_fault
 from mlc_course.mugraph.kernel_checks.program_mutants import Mutant, kernel_mutants
 from mlc_course.mugraph.kernel_checks.small_tilings import Smaller, smaller
@@ -27,6 +27,7 @@ __all__ = [
     "first_fault",
     "kernel_mutants",
     "smaller",
+    "values",
     "verify_code",
     "verify_program",
 ]

@@ -10,20 +10,26 @@ from mlc_course.mugraph.thread_kernels.shared_layouts import (
     BANKS,
     WIDEST,
     WORD,
+    Cost,
+    kernel_cost,
     wavefronts,
 )
+from mlc_course.mugraph.thread_kernels.thread_accesses import with_buffers
 from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_threads
 from mlc_course.mugraph.thread_kernels.thread_tilings import ThreadProgram, thread_program
 
 __all__ = [
     "BANKS",
+    "Cost",
     "Gpu",
     "Need",
     "WIDEST",
     "WORD",
     "best_fit",
+    "kernel_cost",
     "lower_for_threads",
     "ThreadProgram",
     "thread_program",
     "wavefronts",
+    "with_buffers",
 ]
