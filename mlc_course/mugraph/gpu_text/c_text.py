@@ -15,9 +15,9 @@ import numpy as np
 
 from mlc_course.errors import GraphError, SizeError, UsageError, check_known
 from mlc_course.mugraph.gpu_text.dialects import MOST_THREADS, STORAGE_BYTES, Dialect
-from mlc_course.mugraph.gpu_text.linear_form import are_neighbours, linear_form
 from mlc_course.mugraph.gpu_text.matrix_text import matrix_lines
-from mlc_course.mugraph.gpu_text.reserved_names import RESERVED
+from mlc_course.mugraph.gpu_text.neighbours import are_neighbours
+from mlc_course.mugraph.gpu_text.reserved_names import DEFINED, RESERVED
 from mlc_course.mugraph.kernels import (
     CONST,
     VAR,
@@ -43,7 +43,9 @@ from mlc_course.mugraph.kernels import (
     Statement,
     Threads,
     Value,
+    body_lines,
     const,
+    linear_form,
     reads,
     substituted,
     var,
@@ -133,6 +135,7 @@ def _unused(wish: str, taken: set[str]) -> str:
     plain = plain.strip("_") or "value" if "__" in plain or plain[0] == "_" else plain
     plain = re.sub("__+", "_", plain)
     plain = f"v{plain}" if plain[0].isdigit() else plain
+    plain = f"{plain}_value" if DEFINED.match(plain) else plain
     found, number = plain, 1
     while found in taken:
         number += 1
@@ -359,7 +362,12 @@ class _Writer:
                 return self.compute(statement)
             case Loop(name, extent, body, order):
                 unrolled = order == "unrolled"
-                return self.loop(name, extent, lambda: self.body(body), unrolled=unrolled)
+                found = self.loop(name, extent, lambda: self.body(body), unrolled=unrolled)
+                if self.dialect.waits_after_loops and any(
+                    isinstance(s, Barrier) for s in walk(body)
+                ):
+                    found.append(self.say(self.dialect.barrier))
+                return found
             case Threads(name, count, body):
                 if count < self.kernel.threads:
                     return self.block(
@@ -405,6 +413,12 @@ class _Writer:
 
     def compute(self, s: Compute) -> list[str]:
         if s.fragments:
+            if f"multiply_add:{self.storage}" not in self.dialect.pieces:
+                raise GraphError(
+                    f"no matrix unit in {self.dialect.name} for {self.storage}",
+                    got=next(body_lines((s,))),
+                    hint="lower without one (Gpu.matrix_unit)",
+                )
             return [self.say(line) for line in matrix_lines(s, self)]
         if self._adds_up_vectors(s):
             return self._sums_of_vectors(s)

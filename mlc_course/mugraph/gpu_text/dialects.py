@@ -38,6 +38,7 @@ class Dialect:
     quick_functions: Mapping[str, str]  # for storage of two bytes
     pieces: Mapping[str, str]
     has_vectors: bool
+    waits_after_loops: bool  # a barrier more behind each loop with barriers
     widths: tuple[int, ...]  # of neighbours that are loaded and stored at once
     most_blocks: tuple[int, int, int]
 
@@ -192,6 +193,7 @@ CUDA = Dialect(
     quick_functions={"exp": "__expf"},
     pieces=CUDA_PIECES,
     has_vectors=False,
+    waits_after_loops=False,
     widths=(2, 4),
     most_blocks=(2**31 - 1, 65_535, 65_535),
 )
@@ -236,6 +238,8 @@ OPENCL = Dialect(
     quick_functions={},
     pieces=OPENCL_PIECES,
     has_vectors=True,
+    # PoCL 3.0 mixes up sums of threads that a loop of two turns leaves behind, without this.
+    waits_after_loops=True,
     widths=(2, 4, 8, 16),
     most_blocks=(2**31 - 1, 2**31 - 1, 2**31 - 1),
 )

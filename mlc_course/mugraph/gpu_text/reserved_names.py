@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from mlc_course.mugraph.gpu_text.dialects import CUDA_PIECES, OPENCL_PIECES
 
 KEYWORDS = """
@@ -53,4 +55,10 @@ RESERVED = frozenset(
         *(f"{name}{count}" for name in COUNTED.split() for count in ("", 1, 2, 3, 4, 8, 16)),
         *(name.partition(":")[0] for name in (*CUDA_PIECES, *OPENCL_PIECES)),
     ]
+)
+# Families of names: macros of the headers of OpenCL and CUDA, and functions one for each type.
+DEFINED = re.compile(
+    r"(CL|CLK|M|FLT|DBL|HALF|U?INT|U?CHAR|U?SHRT|U?LONG|SCHAR|FP|CUDA|POCL|NV)_"
+    r"|(get|async|atomic|atom|convert|as|native|half|work|sub|vload|vstore|cuda|cu|make|nv)_"
+    r"|(atomic|cuda|curand|surf|tex)[A-Z0-9]"
 )

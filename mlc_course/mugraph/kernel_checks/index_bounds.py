@@ -30,6 +30,7 @@ from mlc_course.mugraph.kernels import (
     body_lines,
     expr,
     interval,
+    linear_form,
     substituted,
     var,
     variables,
@@ -80,10 +81,21 @@ class _Known:
     def of(self, e: Expr) -> Range:
         base, number = _without_number(e)
         low, high = self._of_parts(base)
-        if base in self.sums:
-            least, most = self.sums[base]
-            low, high = max(low, least), min(high, most)
+        form = linear_form(base)
+        for known, (least, most) in self.sums.items():
+            rest = dict(form)
+            for term, factor in linear_form(known).items():
+                rest[term] = rest.get(term, 0) - factor
+            if len(rest) > len(form) or sum(map(bool, rest.values())) >= len(form):
+                continue  # the sum is not a part of this one
+            ends = [self._times(term, factor) for term, factor in rest.items() if factor]
+            low = max(low, least + sum(a for a, _ in ends))
+            high = min(high, most + sum(b for _, b in ends))
         return low + number, high + number
+
+    def _times(self, term: Expr, factor: int) -> Range:
+        a, b = (factor * each for each in self._of_parts(term))
+        return min(a, b), max(a, b)
 
     def _of_parts(self, e: Expr) -> Range:
         """Return the bounds of an expression from those of its parts, as conditions have them."""

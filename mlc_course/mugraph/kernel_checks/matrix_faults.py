@@ -8,6 +8,7 @@ element goes is written here once more, from NVIDIA's description of ``ldmatrix`
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,13 +52,12 @@ def matrix_fault(s: Compute, numbers: Mapping[str, int], threads: int, here: Arr
         return "is not a product with the axes of a matrix unit"
     if not loads_whole_rows(s, threads):
         return "has rows that are not 8 neighbours in shared memory"
-    counts = turns(s)
-    for m in {0, counts[0] - 1}:
-        for n in {0, counts[1] - 1}:
-            for k in {0, counts[2] - 1}:
-                if fault := _instruction_fault(s, of, (m, n, k), numbers, here):
-                    return fault
-    return ""
+    sixteen, eight, deep = map(range, turns(s))
+    faults = (
+        _instruction_fault(s, of, at, numbers, here)
+        for at in itertools.product(sixteen, eight, deep)
+    )
+    return next(filter(None, faults), "")
 
 
 def _is_of_warps(here: Array) -> bool:
@@ -67,6 +67,8 @@ def _is_of_warps(here: Array) -> bool:
 
 def _has_the_form(s: Compute, of: Fragments) -> bool:
     axes = {axis.name: axis for axis in s.axes}
+    if len(axes) < len(s.axes) or of.thread in axes:
+        return False
     is_product = (
         isinstance(s.value, Apply)
         and s.value.name == "mul"

@@ -60,6 +60,7 @@ from mlc_course.mugraph.kernels import (
     evaluate,
     reads,
     var,
+    variables,
     walk,
 )
 
@@ -76,7 +77,7 @@ Kind = Literal[
     "matrix",
 ]
 UNIT = 2  # bytes of planned memory that are tracked together
-MATRIX_ROW = 16  # bytes
+MATRIX_ROW, MATRIX_BYTES = 16, 2  # bytes of a row, and of an element
 NOBODY, MANY = -1, -2
 
 
@@ -233,7 +234,7 @@ class _Checks(Walk):
         super().__init__(kernel)
         self.fault: Fault | None = None
         self.serial = 0  # of statements that were run
-        self.products: set[Compute] = set()  # on a matrix unit, that were looked at
+        self.products: set[object] = set()  # on a matrix unit, that were looked at
         blocks = max(1, kernel.blocks)
         self.epoch = np.zeros(blocks, np.int32)
         self.committed = np.zeros((blocks, max(1, kernel.threads)), np.int32)
@@ -401,16 +402,18 @@ class _Checks(Walk):
         self._note_written(target)
 
     def _is_right_product(self, s: Compute, points: Points, target: _Spot) -> bool:
-        """Tell whether a matrix unit computes what the statement says, at its first run."""
-        if s in self.products:
-            return True
-        self.products.add(s)
-        threads = [place for place, axis in enumerate(points.lead) if axis.kind == "thread"]
-        if len(threads) != 1:
+        """Tell whether a matrix unit computes what the statement says."""
+        assert s.fragments
+        threads = [n for n, axis in enumerate(points.lead) if axis.kind == "thread"]
+        if [points.lead[n].name for n in threads] != [s.fragments.thread]:
             self._report("matrix", s.target, "is not computed by threads", statement=s)
             return False
-        offsets = dict(self.kernel.offsets)
+        offsets, planned = dict(self.kernel.offsets), bool(self.kernel.offsets)
         for each in reads(s.value):
+            if planned and self.kernel.storage_bytes != MATRIX_BYTES:
+                says = f"has elements of {self.kernel.storage_bytes} bytes"
+                self._report("matrix", each.buffer, says, statement=s)
+                return False
             if offsets.get(each.buffer.name, 0) % MATRIX_ROW:
                 says = f"begins at byte {offsets[each.buffer.name]}, not where a matrix's row can"
                 self._report("matrix", each.buffer, says, statement=s)
@@ -418,8 +421,16 @@ class _Checks(Walk):
         mask = np.ones(points.shape, bool)
         mask = mask if points.mask is None else mask & points.mask
         by_thread = np.moveaxis(mask, threads[0], -1).reshape(-1, mask.shape[threads[0]])
+        used = frozenset[str]().union(
+            *map(variables, s.index), *(variables(e) for r in reads(s.value) for e in r.index)
+        )
+        numbers = {name: n for name, n in points.numbers.items() if name in used}
         for here in np.unique(by_thread, axis=0):
-            says = matrix_fault(s, points.numbers, len(here), here)
+            seen = s, tuple(sorted(numbers.items())), here.tobytes()
+            if seen in self.products:
+                continue
+            self.products.add(seen)
+            says = matrix_fault(s, numbers, len(here), here)
             if says:
                 self._report("matrix", s.target, says, statement=s)
                 return False

@@ -315,7 +315,8 @@ class _Same:
             case Compute():
                 accesses = (a.target, a.index), (b.target, b.index)
                 rest = (a.value, a.axes, a.combine), (b.value, b.axes, b.combine)
-                return self._are_accesses(*accesses) and self.are(*rest)
+                alike = a.fragments == b.fragments and self._are_accesses(*accesses)
+                return alike and self.are(*rest)
             case Copy():
                 targets = (a.target, a.index), (b.target, b.index)
                 sources = (a.source, a.source_index), (b.source, b.source_index)

@@ -210,6 +210,24 @@ def variables(e: Expr) -> frozenset[str]:
     return variables(e.args[0]) | variables(e.args[1])
 
 
+def linear_form(e: Expr) -> dict[Expr, int]:
+    """Return an index as a sum of multiples; what is no sum and no multiple stays whole.
+
+    The number in it is a multiple of ``ONE``.
+    """
+    if e.op == CONST:
+        return {ONE: int(e.args[0])}
+    if e.op == "+":
+        found = linear_form(e.args[0])
+        for term, factor in linear_form(e.args[1]).items():
+            found[term] = found.get(term, 0) + factor
+        return found
+    if e.op == "*" and e.args[1].op == CONST:
+        factor = int(e.args[1].args[0])
+        return {term: each * factor for term, each in linear_form(e.args[0]).items()}
+    return {e: 1}
+
+
 def substituted(e: Expr, values: Mapping[str, ExprLike]) -> Expr:
     """Return an expression with others in place of variables."""
     if e.op == CONST:

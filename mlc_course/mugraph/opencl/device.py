@@ -145,19 +145,23 @@ def _described(handle: Any, processor: str) -> Device:
     )
 
 
-def ways_to_build(on: Device) -> tuple[tuple[str, ...], ...]:
+def ways_to_build(on: Device, *, has_branches: bool = False) -> tuple[tuple[str, ...], ...]:
     """Return options of a compiler, the fastest code first; the last are the ones to fall back on.
 
     PoCL 3 may end the process on code that was optimized before it made loops of a work-group's
     threads ("Could not find a dominating alternative variable"), and optimizes the loops well. It
     passes clang's own options on, if they follow a macro's name after something other than a space.
+    Where a barrier is in a branch (``has_branches``), code is wrong unless nothing is optimized.
     """
+    unoptimized = ("-cl-opt-disable",)
     first: tuple[str, ...] = ()
     if on.platform == POCL and "PoCL 3." in on.version:
+        if has_branches:
+            return (unoptimized,)
         # PoCL keeps machine code by text and options, and not by the name that was given here.
         macro = f"-DPROCESSOR_{on.processor.replace('-', '_') or 'known'}"
         first = (f"{macro}\t-disable-llvm-passes",)
-    return first, ("-cl-opt-disable",)
+    return first, unoptimized
 
 
 def built(text: str, options: Sequence[str], on: Device, context: Any) -> Any:

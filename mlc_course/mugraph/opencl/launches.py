@@ -12,7 +12,7 @@ from typing import Any
 from mlc_course.errors import MachineError, SizeError
 from mlc_course.mugraph.gpu_text import OPENCL, STORAGE_BYTES, Source, launch_grid, source_of
 from mlc_course.mugraph.ir import Array
-from mlc_course.mugraph.kernels import SUM_BYTES, Buffer, Kernel
+from mlc_course.mugraph.kernels import SUM_BYTES, Barrier, Body, Buffer, Guard, Kernel, walk
 from mlc_course.mugraph.opencl.device import MEANWHILE, Device, built, pyopencl
 from mlc_course.mugraph.opencl.trial import LaunchSize, tried
 
@@ -75,9 +75,17 @@ def compile_kernels(
         LaunchSize(name, *_threads(each), tuple(_bytes(b, storage) for b in _tensors(each)))
         for each, name in zip(kernels, source.names, strict=True)
     ]
-    options = tried(source.text, sizes, on, folder)
+    has_branches = any(has_barrier_in_branch(each.body) for each in kernels)
+    options = tried(source.text, sizes, on, folder, has_branches=has_branches)
     with _refusals(on):
         return Launches(tuple(kernels), source, on, _program(source.text, options, on))
+
+
+def has_barrier_in_branch(body: Body) -> bool:
+    """Tell whether only some blocks, or iterations, come to a barrier."""
+    guards = [each for each in walk(body) if isinstance(each, Guard)]
+    inside = (each for guard in guards for each in (*walk(guard.body), *walk(guard.otherwise)))
+    return any(isinstance(each, Barrier) for each in inside)
 
 
 def check_limits(kernel: Kernel, storage: str, on: Device) -> None:

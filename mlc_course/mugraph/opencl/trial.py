@@ -42,7 +42,12 @@ class LaunchSize:
 
 
 def tried(
-    text: str, launches: Sequence[LaunchSize], on: Device, folder: Path | None = None
+    text: str,
+    launches: Sequence[LaunchSize],
+    on: Device,
+    folder: Path | None = None,
+    *,
+    has_branches: bool = False,
 ) -> tuple[str, ...]:
     """Return the compiler's options with which a text compiles and runs, as a child found.
 
@@ -51,7 +56,7 @@ def tried(
     """
     folder = folder or user_cache_path("mlc-course") / "opencl"
     first: CourseError | None = None
-    for options in ways_to_build(on):
+    for options in ways_to_build(on, has_branches=has_branches):
         request = json.dumps(
             {
                 "text": text,

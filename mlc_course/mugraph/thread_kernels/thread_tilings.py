@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from mlc_course.errors import SizeError
@@ -37,6 +38,7 @@ from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_thr
 
 GRID_TILES = (1, 8, 16, 32, 64, 128, 256)
 LOOP_TILES = (16, 32, 64, 128)
+MOST_THREADS = 1024  # of a block
 MORE_THREADS = (1, 2, 4)  # times as many, for tiles of many sums
 MOST_SUMS = 64  # of one product that a thread has, of its 255 registers
 MOST_KEPT = 144  # numbers that a thread keeps of all tiles
@@ -96,7 +98,8 @@ def kernel_for(
     def choices() -> Iterator[tuple[Tiling, Gpu]]:
         for used in (gpu, replace(gpu, copy_bytes=0)):
             for times in MORE_THREADS if is_cut else ():
-                yield published, replace(used, threads=times * gpu.threads)
+                if times == 1 or times * gpu.threads <= MOST_THREADS:
+                    yield published, replace(used, threads=times * gpu.threads)
             yield from ((tiling, used) for tiling in smaller_tilings(graph, place, used))
 
     refused: SizeError | None = None
@@ -115,6 +118,10 @@ def kernel_for(
         crowded = crowded or made
     if crowded:
         return crowded
+    if is_cut:  # its sums may not fit the registers: right, and slow
+        used = replace(gpu, copy_bytes=0)
+        with suppress(SizeError):
+            return lower_for_threads(graph, place, published, used), published, used
     assert refused
     raise refused
 

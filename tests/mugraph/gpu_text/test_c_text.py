@@ -13,10 +13,10 @@ from golden import Golden
 from mlc_course.errors import GraphError, SizeError, UsageError
 from mlc_course.mugraph.gpu_text.c_text import Source, launch_grid, source_of
 from mlc_course.mugraph.gpu_text.dialects import CUDA, OPENCL, STORAGE_BYTES, Dialect
-from mlc_course.mugraph.gpu_text.linear_form import are_neighbours, linear_form
+from mlc_course.mugraph.gpu_text.neighbours import are_neighbours
 from mlc_course.mugraph.gpu_text.reserved_names import RESERVED
 from mlc_course.mugraph.ir import KernelGraph, Number, parse
-from mlc_course.mugraph.kernels.index_expressions import ZERO, const, var
+from mlc_course.mugraph.kernels.index_expressions import ZERO, const, linear_form, var
 from mlc_course.mugraph.kernels.kernel_program import (
     Apply,
     Axis,
@@ -281,6 +281,33 @@ def test_guards_keep_both_branches() -> None:
     text = source_of([kernel], CUDA, "float32").text
     assert "if (!(t < 4)) {" in text
     assert "} else {" in text
+
+
+def test_a_product_on_a_matrix_unit_is_refused_where_there_is_none() -> None:
+    gpu = Gpu(matrix_unit=True)
+    (kernel,) = thread_program(published("gated_mlp_fused"), gpu).program.kernels
+    with pytest.raises(GraphError, match="no matrix unit in OpenCL C"):
+        source_of([kernel], OPENCL, "float16")
+
+
+@pytest.mark.parametrize(
+    "name", ["M_PI", "FLT_MAX", "CL_VERSION_1_2", "CLK_LOCAL_MEM_FENCE", "get_local_id", "INT_MAX"]
+)
+def test_names_that_headers_define_are_changed(name: str) -> None:
+    keys = ("name", "x", "y", "t", "u", "z", "out")
+    names = ("f", name, "Y", "t", "u", "z", "out")
+    text = text_of(parse(ODD.format(**dict(zip(keys, names, strict=True)))), OPENCL).text
+    body = text[text.index("f_kernel(") :]
+    assert re.search(rf"\b{name}_value\b", body)
+    assert not re.search(rf"restrict {name}\b", body)
+
+
+def test_threads_wait_behind_a_loop_in_opencl() -> None:
+    """PoCL 3.0 mixes up the sums of a loop of two turns otherwise."""
+    lines = text_of(published("gated_mlp_fused"), OPENCL).text.splitlines()
+    end = next(n for n, line in enumerate(lines) if "for (int k" in line)
+    close = lines.index("  }", end)
+    assert "barrier(" in lines[close + 1]
 
 
 # ---- storage

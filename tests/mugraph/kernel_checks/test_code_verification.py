@@ -457,6 +457,20 @@ def test_conditions_narrow_the_bounds_of_sums() -> None:
     assert outside(rows(11)) is not None
 
 
+def test_a_condition_on_a_sum_bounds_what_the_sum_is_a_part_of() -> None:
+    n, k, t = N, K, var("t")
+    rows = t // 4 + k * 2
+
+    def part(limit: int) -> Kernel:
+        body: tuple[Any, ...] = (Guard(rows < limit, (Compute(OUT, (n,), at(rows + n), AXES),)),)
+        body = (Loop("k", 8, body),)
+        return Kernel("k", (), 32, (A,), (OUT,), (), (Threads("t", 32, body),))
+
+    # A has 10 rows, n goes to 7; the sum is split differently in the index
+    assert outside(part(3)) is None
+    assert outside(part(4)) is not None
+
+
 def test_conditions_on_threads_are_looked_at_thread_by_thread() -> None:
     t = var("t")
 

@@ -13,6 +13,7 @@ from small_graphs import small
 
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.ir import KernelGraph, parse
+from mlc_course.mugraph.opencl.launches import has_barrier_in_branch
 from mlc_course.mugraph.programs import PROGRAM_OF, published, workload
 from mlc_course.mugraph.runtime import (
     TARGETS,
@@ -80,6 +81,14 @@ def test_last_tiles_that_are_short_are_right() -> None:
     made = compile_graph(short.graph, "opencl", verified=True)
     assert made.verdict and made.verdict.equal
     assert agrees(made, inputs_of(short.graph))
+
+
+@pytest.mark.parametrize(("a", "c"), [(5, 20), (33, 20)])
+def test_barriers_that_only_some_blocks_come_to_are_right(a: int, c: int) -> None:
+    graph = parse(LINEAR).resized({"b": a, "d": 16, "n": c})
+    made = compile_graph(graph, "opencl")
+    assert any(has_barrier_in_branch(each.body) for each in made.program.kernels)
+    assert agrees(made, inputs_of(graph))
 
 
 @pytest.mark.parametrize("storage", ["float32", "float16"])

@@ -33,6 +33,7 @@ from mlc_course.mugraph.programs import PROGRAM_OF, published
 from mlc_course.mugraph.thread_kernels.spreads import matrix_spread
 from mlc_course.mugraph.thread_kernels.thread_accesses import with_buffers
 from mlc_course.mugraph.thread_kernels.thread_lowering import Gpu, lower_for_threads
+from mlc_course.mugraph.thread_kernels.thread_tilings import thread_program
 
 KERNELS = Path(__file__).parent / "kernels"
 WITH_PRODUCTS = [name for name in PROGRAM_OF if name != "n_trans_fused"]
@@ -253,6 +254,77 @@ def test_the_other_side_is_refused(side: str) -> None:
 
     fault = first_fault(with_product(kernel, turned))
     assert fault and fault.kind == "matrix"
+
+
+def test_every_instruction_of_a_product_is_looked_at() -> None:
+    """Rows of the middle one of three turns are exchanged, those of the ends are not."""
+    graph = product_graph(1, 96, 16, 64)
+    tiling = published_tiling(dict(graph.blocks)[0])
+    kernel = lower_for_threads(graph, 0, tiling, Gpu(threads=64, matrix_unit=True))
+    (product,) = on_unit(kernel)
+    assert product.fragments
+    i = var(product.fragments.rows)
+    odd = i // 2 % 2
+    moved = T % 32 // 4 ^ T % 4 * odd
+
+    def change(s: Compute) -> Body:
+        return (with_indices(s, lambda e: _replaced(e, T % 32 // 4, moved)),)
+
+    assert first_fault(kernel) is None
+    assert next(a.extent for a in product.axes if a.name == product.fragments.rows) >= 6
+    assert first_fault(with_product(kernel, change))
+
+
+def test_every_iteration_of_a_loop_is_looked_at() -> None:
+    (kernel,) = kernels(few_steps("rms_norm_matmul_fused", 3), Gpu(matrix_unit=True))
+    k = var("k")
+    assert first_fault(kernel) is None
+    some = with_product(kernel, lambda s: (Guard(T * k < 40, (s,)),))
+    fault = first_fault(some)
+    assert fault and "part of a warp" in fault.says
+
+
+@pytest.mark.parametrize("name", ["v", "k"])
+def test_lanes_are_those_of_threads(name: str) -> None:
+    kernel = product_kernel()
+
+    def change(s: Compute) -> Body:
+        assert s.fragments
+        return (replace(s, fragments=replace(s.fragments, thread=name)),)
+
+    fault = first_fault(with_product(kernel, change))
+    assert fault and fault.kind == "matrix"
+
+
+def test_elements_of_four_bytes_are_refused() -> None:
+    kernel = product_kernel()
+    twice = tuple((name, 2 * at) for name, at in kernel.offsets)
+    large = replace(kernel, storage_bytes=4, offsets=twice, shared_bytes=2 * kernel.shared_bytes)
+    fault = first_fault(large)
+    assert fault and "4 bytes" in fault.says
+
+
+def test_an_axis_that_is_there_twice_is_refused() -> None:
+    kernel = product_kernel()
+    fault = first_fault(with_product(kernel, lambda s: (replace(s, axes=(*s.axes, s.axes[0])),)))
+    assert fault
+
+
+def test_another_side_is_a_line_that_differs() -> None:
+    small = cut("rms_norm_matmul_fused", {"b": 16, "d": 256, "n": 256}, {"x": 32, "k": 32})
+    gpu = Gpu(matrix_unit=True)
+    made = thread_program(small.graph, gpu)
+    honest = made.verified()
+
+    def turned(s: Compute) -> Body:
+        assert s.fragments
+        other = "columns" if s.fragments.side == "rows" else "rows"
+        return (replace(s, fragments=replace(s.fragments, side=other)),)
+
+    (kernel,) = made.program.kernels
+    wrong_one = replace(made.program, kernels=(with_product(kernel, turned),))
+    verdict = replace(made, program=wrong_one).verified()
+    assert len(verdict.other_lines) > len(honest.other_lines)
 
 
 def test_rows_that_do_not_lie_on_16_bytes_are_refused() -> None:

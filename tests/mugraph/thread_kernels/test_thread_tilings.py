@@ -72,9 +72,10 @@ def test_tiles_that_cannot_be_cut_are_refused_with_their_size() -> None:
         thread_program(graph, GPU)
 
 
-def test_a_product_of_many_sums_a_thread_is_refused() -> None:
+def test_tiles_of_too_many_sums_are_right_where_no_axis_cuts_them() -> None:
+    """The CPU runs such a graph, so that a GPU does, with sums outside of its registers."""
     graph = parse("""
-wide(X[a=256, b=16], Y[b, c=256]):
+wide(X[a=256, b=16], Y[b, c=512]):
   block grid(x=1):
     x = load(X)
     y = load(Y)
@@ -82,8 +83,10 @@ wide(X[a=256, b=16], Y[b, c=256]):
     Z = store(z)
   return Z
 """)
-    with pytest.raises(SizeError, match="sums of z for each thread"):
-        thread_program(graph, GPU)
+    made = thread_program(graph, GPU)
+    assert not wrong(graph, {0: made.tilings[0]}, made.gpus[0])
+    most = thread_program(graph, Gpu(threads=512)).program.kernels
+    assert [kernel.threads for kernel in most] == [512]  # 2,048 are more than a block can have
 
 
 def test_a_tile_of_many_sums_gets_more_threads() -> None:

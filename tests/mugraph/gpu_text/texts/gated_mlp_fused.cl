@@ -84,6 +84,7 @@ void gated_mlp_fused_kernel(
       }
     }
   }
+  barrier(CLK_LOCAL_MEM_FENCE);
   // Y = store of y
   vstore2(vload2(0, gate) / (1.0f + exp((float2)(0.0f - vload2(0, gate)))) * vload2(0, up), 0, Y + 4096*(t / 16) + 32*block_x + 2*(t % 16));
 }
