@@ -24,6 +24,7 @@ from mlc_course.lessons.lesson_19_from_graph_to_code.knobs import (
     waits,
     without_barriers,
 )
+from mlc_course.lessons.lesson_19_from_graph_to_code.knobs_on_gpu import gpu_times
 from mlc_course.lessons.lesson_19_from_graph_to_code.lineage import graph_lines, kernel_lines
 from mlc_course.lessons.lesson_19_from_graph_to_code.recorded_gpus import recorded_times
 from mlc_course.lessons.lesson_19_from_graph_to_code.text_on_cpu import TextRun, run_text
@@ -44,6 +45,7 @@ __all__ = [
     "float_error",
     "form",
     "gain",
+    "gpu_times",
     "graph_lines",
     "hunted",
     "judged",
