@@ -24,7 +24,7 @@ help: ## this list
 setup: .venv/.ready ## set up .venv, once
 
 .venv/.ready: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing into .venv: 1.3 GB, once, a minute or more."
+	@echo "Installing into .venv: 1.8 GB, once, a minute or more."
 	$(BIN)/python -m pip install --quiet -e '.[lab,dev]' -c constraints.txt
 	@# nbgrader looks here from every folder of the course
 	@ln -sfn ../../../nbgrader_config.py .venv/etc/jupyter/nbgrader_config.py
