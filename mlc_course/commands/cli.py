@@ -185,7 +185,7 @@ def add_run(subparsers: Subparsers) -> None:
     """``mlc-course run``: call a compiled graph on random inputs."""
     parser = _subcommand(subparsers, "run", "compile a mu-graph, and run it on random inputs")
     _add_compiled(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of the inputs (default 0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the inputs (default 0)")
     parser.add_argument(
         "--check",
         dest="with_check",
@@ -266,6 +266,12 @@ def _sizes(text: str) -> tuple[int, ...]:
 def _count(text: str) -> int:
     if not (text.isdecimal() and len(text) < 10 and int(text) >= 1):
         raise argparse.ArgumentTypeError(f"expected 1 or more, got {text!r}")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not (text.isdecimal() and len(text) < 20):
+        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, got {text!r}")
     return int(text)
 
 

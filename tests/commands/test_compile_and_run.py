@@ -119,6 +119,15 @@ def test_what_cannot_be_done_is_said(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("seed", ["-1", "1.5", "9" * 20, ""])
+def test_a_seed_that_numpy_does_not_take_is_refused_and_is_no_difference(
+    seed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match=str(USAGE_STATUS)):
+        main(["run", "lora", f"--seed={seed}"])
+    assert "argument --seed: expected a whole number, 0 or more" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_program_becomes_measured_kernels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -20,6 +20,7 @@ COPY = re.compile(r"^\s*copy(?:_async<\d+>\()? ?(\w+)")
 DECLARED = re.compile(r"^\s*(?:shared|registers|private|(?:half|float)\*? (?:const )?)\s*(\w+)")
 SUFFIX = re.compile(r"_(?:share|lanes|part|parts|panel|\d+)$")
 DEFINES = re.compile(r"^\s*(\w+) = (\w+)\((.*)\)$")
+OPTION = re.compile(r"\b\w+=(\{[^}]*\}|[^,]+)")  # of an operator: imap={x: 0}, by=1/d
 BLOCKS = re.compile(r"^\s*(?:blocks |const int block_\w+ = )")
 KERNEL_LOOP = re.compile(r"^(?:  )(?:for (\w+) < \d+:|for \(int (\w+) = 0;)")
 
@@ -60,7 +61,8 @@ def kernel_lines(graph: KernelGraph, text: str) -> list[Line]:
             remark = None if REASON.match(line) else REMARK.match(line)
             region = remark[1] if remark and remark[1] in made else ""
             depth = indent
-        found.append(Line(line, tuple(_sources(line, region, made, told, loops))))
+        names = dict.fromkeys(_sources(line, region, made, told, loops))
+        found.append(Line(line, tuple(names)))
     return found
 
 
@@ -72,7 +74,7 @@ def _sources(
         yield GRID
         return
     loop = KERNEL_LOOP.match(line)
-    if loop and (loop[1] or loop[2]) in loops:
+    if loop and _is_one_of(loop[1] or loop[2], loops):
         yield LOOP
         return
     if line.strip() in ("barrier", "__syncthreads();", "}"):
@@ -90,6 +92,11 @@ def _sources(
         yield from _inside(name, made, told)
 
 
+def _is_one_of(number: str, loops: set[str]) -> bool:
+    """Tell whether it counts a loop of the graph; where a tensor has its name, it is ``k_2``."""
+    return number in loops or SUFFIX.sub("", number) in loops
+
+
 def _base(name: str, made: dict[str, tuple[str, ...]]) -> str:
     while name not in made and SUFFIX.search(name):
         name = SUFFIX.sub("", name)
@@ -105,11 +112,11 @@ def _inside(name: str, made: dict[str, tuple[str, ...]], told: set[str]) -> Iter
 
 
 def _definitions(graph: KernelGraph) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each value that a line of a graph defines, with the names that stand in the line."""
+    """Yield each value that a line of a graph defines, with its operands."""
     for text in str(graph).splitlines():
         made = DEFINES.match(text)
         if made:
-            yield made[1], tuple(re.findall(r"\b[A-Za-z_]\w*\b", made[3]))
+            yield made[1], tuple(re.findall(r"\b[A-Za-z_]\w*\b", OPTION.sub("", made[3])))
 
 
 def words(lines: Sequence[Line], name: str) -> str:

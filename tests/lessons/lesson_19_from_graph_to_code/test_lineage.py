@@ -66,6 +66,21 @@ def test_a_reason_for_a_layout_belongs_to_its_tile_and_ends_there() -> None:
     assert of(lines, "threads t < 128") == ()
 
 
+@pytest.mark.parametrize("name", ["attention_fused", "online_softmax_attention"])
+def test_a_loop_whose_name_a_tensor_has_is_found_in_c_under_its_other_name(name: str) -> None:
+    graph = published(name)
+    text = source_of((form(graph).kernel,), CUDA, "float16").text
+    (loop,) = (line.text for line in kernel_lines(graph, text) if LOOP in line.of)
+    assert loop == "  for (int k_2 = 0; k_2 < 64; ++k_2) {"
+
+
+def test_an_axis_in_a_map_is_not_taken_for_a_tensor_with_its_name() -> None:
+    graph = published("n_trans_fused")  # h = load(H, imap={x: 0}) beside x = load(X, ...)
+    lines = kernel_lines(graph, str(form(graph).kernel))
+    assert of(lines, "h_total_share[0] +=") == ("h_total", "h_squares", "h")
+    assert all(len(line.of) == len(set(line.of)) for line in lines)
+
+
 def test_words_join_neighbouring_lines() -> None:
     lines = [Line("a", ("x",)), Line("b", ("x",)), Line("c", ()), Line("d", ("x",))]
     assert words(lines, "x") == "x: lines 1 to 2, 4 of the kernel."
