@@ -66,9 +66,13 @@ def run(
     inputs = random_inputs(known, seed)
     outputs = compiled(**inputs)
     kernels = plural(len(compiled.program.kernels), "kernel")
-    place = f"{describe()}, {plural(threads, 'thread')}"
+    place = str(describe())
     if target == "cuda":
         place = current_device().name
+    elif target == CPU:
+        place += f", {plural(threads, 'thread')}"
+    elif target == "opencl":
+        place += ", as many threads as OpenCL's driver takes"
     print(f"{known.name}: {kernels} on {place}")
     record: dict[str, Any] = {
         "graph": known.name,
@@ -105,7 +109,8 @@ def _timed(compiled: Compiled, inputs: Mapping[str, Array]) -> list[dict[str, An
     if compiled.target.name != CPU:  # no cost model ranks its tilings
         found = timed(compiled, program, inputs)
         low, high = found.interval
-        print(f"    measured on {plural(threads, 'thread')}, in turns with {found.baseline.name}")
+        said = f"in turns with {found.baseline.name} on {plural(threads, 'thread')}"
+        print(f"    measured {said}")
         print(
             f"    {milliseconds(found.timing.median_s)}, "
             f"{milliseconds(found.baseline.median_s)} in NumPy: "

@@ -2,8 +2,8 @@
 
 Read ``execution`` first: blocks, threads that part and meet again, barriers. ``ptx_text`` reads the
 text, ``arithmetic``, ``accesses`` and ``matrices`` have the instructions, written from NVIDIA's
-documentation and not from what our kernels need. ``memory`` finds races, reads of what nobody
-wrote and copies not awaited, and ``transactions`` counts what the hardware would have to move.
+documentation and not from what our kernels need. ``memory`` finds races in shared memory, reads of
+what nobody wrote and copies not awaited; ``transactions`` counts what the hardware has to move.
 ``programs`` runs the kernels of a whole graph.
 """
 

@@ -3,6 +3,10 @@
 For each piece of shared memory the last write and the first and last reader since then are known
 with their times. A time counts barriers: two threads race at a piece if one of them writes it and
 no barrier is between them. Copies write from when they are issued until their thread awaits them.
+
+Of global memory bounds are checked, and reads of what another block has written before; races
+within a block, and what is written after another block's read, are not looked for. A warp's
+barrier is taken to be for all of its threads.
 """
 
 from __future__ import annotations
