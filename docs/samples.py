@@ -303,7 +303,7 @@ def cuda_text() -> str:
 
 
 def gpu_text() -> str:
-    """What the kernels of ``benchmarks/gpu_text.py`` need, a line for each kind of graph."""
+    """A table of what kernels need (``benchmarks/gpu_text.py``), a line for each kind of graph."""
     record = recorded("gpu_text")
     lines = []
     for kind in dict.fromkeys(row["kind"] for row in record["rows"]):

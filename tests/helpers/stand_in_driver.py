@@ -23,6 +23,6 @@ def use_stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, generation: int)
     source = Path(__file__).with_suffix(".c")
     command = [compiler, "-shared", "-fPIC", f"-I{headers[0]}", str(source), "-o", str(made)]
     subprocess.run(command, check=True)
-    library = driver.library(str(made))
-    monkeypatch.setattr(driver, "library", lambda: library)
-    return library
+    stand_in = driver.libcuda(str(made))
+    monkeypatch.setattr(driver, "libcuda", lambda: stand_in)
+    return stand_in

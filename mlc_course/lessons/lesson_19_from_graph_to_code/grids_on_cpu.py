@@ -80,7 +80,7 @@ def bars_svg(found: Mapping[str, Comparison]) -> str:
 
 @dataclass(frozen=True)
 class Gain:
-    """What fusion alone bought: the unfused program's time by the fused one's, each at its best."""
+    """Return the unfused program's time by the fused one's, each at its best."""
 
     unfused: Comparison
     fused: Comparison

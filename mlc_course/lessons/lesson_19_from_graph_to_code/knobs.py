@@ -53,7 +53,7 @@ Lower = Callable[[KernelGraph, int, Tiling], Kernel]
 
 @dataclass(frozen=True)
 class Counts:
-    """What a kernel costs, counted from its statements.
+    """The costs of a kernel, counted from its statements.
 
     ``wavefronts`` are those of a block, every iteration counted as the second one; ``least`` is the
     fewest that the same words could take. ``waits`` are the barriers that a block comes to.

@@ -1,4 +1,4 @@
-"""What ``make gpu`` recorded of a graph's kernel, on each GPU that somebody ran it on."""
+"""Recorded times of a graph's kernel, from ``make gpu`` on each GPU that somebody ran it on."""
 
 from __future__ import annotations
 

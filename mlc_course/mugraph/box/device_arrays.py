@@ -33,7 +33,7 @@ def positions(code: CodeType) -> list[Columns]:
 
 @dataclass
 class Session:
-    """What all arrays of a run share: the log, the clock, the faults so far."""
+    """The log, the clock and the faults so far, which all arrays of a run share."""
 
     log: AccessLog
     clock: Clock

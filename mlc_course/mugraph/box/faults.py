@@ -1,4 +1,4 @@
-"""What can a kernel do wrong? Races, in a log of accesses; and the words for every fault.
+"""Faults of kernels: races, found in a log of accesses, and the words for every fault.
 
 Two threads *race* if they access one element, at least one of them writes it, and no barrier is
 between them. A barrier is for the threads of one block; nothing orders threads of different blocks.

@@ -74,7 +74,7 @@ class Triple(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """What happened when a kernel ran: its faults, and its accesses counted by transaction."""
+    """The record of a kernel's run: its faults, and its accesses counted by transaction."""
 
     name: str
     blocks: Triple
@@ -132,7 +132,7 @@ class Run:
 
 @dataclass
 class Thread:
-    """What a thread knows of itself, and what it may ask for.
+    """A thread, as its kernel sees it: its numbers, and what it may ask for.
 
     ``block`` and ``thread`` are its numbers, ``blocks`` and ``threads`` how many there are, each
     along the axes x, y and z.

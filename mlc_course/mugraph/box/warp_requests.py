@@ -1,4 +1,4 @@
-"""How many transactions does a warp's access take? Sectors of device memory, wavefronts of banks.
+"""Transactions of a warp's access: sectors of device memory, wavefronts of banks.
 
 The accesses of a warp at one place of the source and in one occurrence are one *request*. Of device
 memory it fetches whole sectors of 32 bytes, in lines of 128. Shared memory has 32 banks of 4 bytes:
@@ -49,7 +49,7 @@ class Request:
 
     @property
     def bytes_wanted(self) -> int:
-        """How many different bytes the lanes access."""
+        """The number of different bytes that the lanes access."""
         return self.size * len({at for at in self.addresses if at != NOT_HERE})
 
     @property
@@ -73,12 +73,12 @@ class Request:
 
     @property
     def wavefronts(self) -> int:
-        """How many times the banks have to serve this request."""
+        """The number of times that the banks have to serve this request."""
         return int(_waves(np.array([self.addresses]), self.size)[0][0])
 
     @property
     def least_wavefronts(self) -> int:
-        """How few times would do for as many words."""
+        """The fewest times that would do for as many words."""
         return int(_waves(np.array([self.addresses]), self.size)[1][0])
 
     def served(self) -> list[dict[int, tuple[int, list[int]]]]:

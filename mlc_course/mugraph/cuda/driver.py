@@ -83,7 +83,7 @@ SIGNATURES: Mapping[str, tuple[Any, ...]] = {
 
 
 @cache
-def library(name: str = LIBRARY) -> ctypes.CDLL:
+def libcuda(name: str = LIBRARY) -> ctypes.CDLL:
     """Return the driver's library, with its functions declared.
 
     Raises ``MachineError`` where there is none, or one that is older than CUDA 12.
@@ -115,7 +115,7 @@ def call(function: str, *arguments: Any) -> None:
 
     ``MemoryError`` where the device has no memory left.
     """
-    here = library()
+    here = libcuda()
     status = getattr(here, function)(*arguments)
     if not status:
         return

@@ -1,4 +1,4 @@
-"""What has to be launched: the text of a program's kernels, and for each its grid and arguments.
+"""Launch plans: the text of a program's kernels, and for each its grid and arguments.
 
 Whatever launches (CuPy in ``runtime.on_cuda``, or ``driver``), it follows such a plan. A kernel
 takes pointers alone: its inputs, then its outputs, in this order.
@@ -44,7 +44,7 @@ class LaunchPlan:
 
 
 class GpuLimits(Protocol):
-    """What a launch has to fit in."""
+    """The limits that a launch has to keep to."""
 
     @property
     def name(self) -> str:

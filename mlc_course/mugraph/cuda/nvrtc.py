@@ -31,7 +31,7 @@ SMALLEST_SHARED_KIB = 99  # of those since sm_80
 
 @dataclass(frozen=True)
 class Resources:
-    """What one kernel needs, as the assembler logs it; sizes in bytes."""
+    """The needs of one kernel, as the assembler logs them; sizes in bytes."""
 
     registers: int
     stack: int
@@ -169,7 +169,7 @@ def _loaded(generation: int) -> ctypes.CDLL:
 def _compiled(
     text: str, options: list[str], kind: str, arch: str, generation: int | None
 ) -> tuple[bytes, str]:
-    """What the compiler makes of a text, and its log."""
+    """Return the code that the compiler makes of a text, and its log."""
     if generation is None:
         generation = next(iter(generations()), max(GENERATIONS))
     check_known("no generation of CUDA", generation, GENERATIONS)

@@ -1,4 +1,4 @@
-"""What two dialects of C differ in: CUDA C++ and OpenCL C, as data.
+"""The differences of two dialects of C, CUDA C++ and OpenCL C, as data.
 
 ``pieces`` are functions that a kernel's text may call. Those that it does call come before it.
 """

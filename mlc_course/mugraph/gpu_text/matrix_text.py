@@ -22,7 +22,7 @@ INDENT = "  "
 
 
 class Spelling(Protocol):
-    """What the writer of a text knows."""
+    """The knowledge of a text's writer: places and names."""
 
     def address(self, read: Read) -> str:
         """Return a pointer to an element."""

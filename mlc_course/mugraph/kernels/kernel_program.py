@@ -149,7 +149,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Fragments:
-    """How the axes of a product are shared by a warp on its matrix unit (``matrix_unit``).
+    """The axes of a product that a warp computes on its matrix unit (``matrix_unit``).
 
     ``side`` is that of the product of which an instruction takes 16. ``inner`` is the axis that is
     added up. ``rows`` and ``columns`` are a thread's turns, "" where there is one; ``neighbour``

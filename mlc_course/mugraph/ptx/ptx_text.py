@@ -42,7 +42,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Address:
-    """What brackets hold: a base and a number of bytes."""
+    """An address in brackets: a base and a number of bytes."""
 
     base: Register | Symbol | Immediate
     offset: int

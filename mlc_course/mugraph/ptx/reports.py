@@ -1,4 +1,4 @@
-"""What a run says: what was done wrong, and how often each instruction was issued."""
+"""Reports of runs: faults, and how often each instruction was issued."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Counts:
-    """What the warps of a launch issued.
+    """The instructions that the warps of a launch issued.
 
     ``instructions`` counts by opcode with its modifiers, a warp once; ``shared`` has wavefronts
     (of which more than ``least`` are bank conflicts), ``loaded`` and ``stored`` sectors of 32
@@ -97,7 +97,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Report:
-    """What a launch did wrong, and what it issued."""
+    """The faults of a launch, and the instructions that it issued."""
 
     kernel: str
     faults: tuple[Fault, ...]

@@ -17,7 +17,7 @@ from mlc_course.mugraph.runtime.arrays import HOST, Memory
 
 @dataclass(frozen=True)
 class Options:
-    """What a graph is compiled for: a number of CPU threads, and the type of tensors in memory.
+    """The options of a compilation, such as CPU threads and the type of tensors in memory.
 
     ``arch`` is the architecture of a GPU, such as ``sm_90``; None is the one that is there.
     """
@@ -54,7 +54,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Target:
-    """How graphs become functions on one kind of machine.
+    """The way in which graphs become functions on one kind of machine.
 
     ``lower`` gives the kernels of a graph; ``build`` compiles them, and its result binds them to
     arrays, which are in the target's ``memory``. ``texts`` are by the suffix of a file.

@@ -429,7 +429,7 @@ class ThreadBlock(BlockLowering):
         )
 
     def _role(self, node: Node) -> Role:
-        """What a tile in shared memory is kept in: a matrix unit takes operands of storage."""
+        """Return the role of a tile in shared memory: a matrix unit takes operands of storage."""
         users = self.users.get(node, [])
         feeds = any(each in self.on_unit and each.shape in self.of_matrices for each in users)
         return "storage" if feeds else "sum"

@@ -24,7 +24,7 @@ from mlc_course.mugraph.cuda.driver import (
     extra_for,
     fitting_generation,
     gpus,
-    library,
+    libcuda,
 )
 from mlc_course.mugraph.cuda.launches import KernelLaunch, check_fits, kernel_arch
 from mlc_course.mugraph.cuda.nvrtc import GENERATIONS, header_folders
@@ -187,13 +187,13 @@ def test_an_extra_fits_a_driver(version: tuple[int, int] | None, extra: str) -> 
 
 def test_a_machine_without_a_driver_says_what_works_meanwhile() -> None:
     with pytest.raises(MachineError, match="no NVIDIA driver") as refused:
-        library("libcuda-which-is-not-there.so.1")
+        libcuda("libcuda-which-is-not-there.so.1")
     assert "cpu, opencl and box" in str(refused.value)
 
 
 def test_a_library_that_lacks_functions_is_refused() -> None:
     with pytest.raises(MachineError, match="the driver has no cuGetErrorName"):
-        library(ctypes.util.find_library("m"))
+        libcuda(ctypes.util.find_library("m"))
 
 
 def test_arguments_are_pointers_to_the_addresses() -> None:
