@@ -29,11 +29,15 @@ VECTOR_REGISTERS = {
     "SSE": (128, 16),
     UNKNOWN: (128, 16),
 }
-# A machine with more registers can stand in for one with fewer: with this variable set to one of
-# these names, programs are written and compiled for that instruction set, on the caches that are
-# here. NumPy does the same with OPENBLAS_CORETYPE=Haswell.
+# A machine can stand in for another: with this variable set to one of these names, programs are
+# written for that instruction set. They are compiled for it too if it is a narrower one, and NumPy
+# does the same with OPENBLAS_CORETYPE=Haswell. For a wider one instructions are counted, while
+# programs run as code for this processor.
 STAND_IN = "MLC_COURSE_ISA"
-NARROWER = {"AVX-512": ("AVX2", "SSE"), "AVX2": ("SSE",)}
+ON_X86 = ("AVX-512", "AVX2", "SSE")  # the widest first
+# Another machine's caches: sizes of the levels from the first on, such as 32K,256K,1M.
+OTHER_CACHES = "MLC_COURSE_CACHES"
+OTHER_WAYS = 8, 8, 16
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 
@@ -73,13 +77,14 @@ class Machine:
 def describe() -> Machine:
     """The machine that runs this process; what cannot be read is 0 or 'unknown'.
 
-    Raises ``UsageError`` where ``MLC_COURSE_ISA`` asks for instructions that it lacks.
+    It may stand in for another one: ``MLC_COURSE_ISA`` names other instructions, and
+    ``MLC_COURSE_CACHES`` other caches. Raises ``UsageError`` where one of them makes no sense.
     """
     isa = stand_in() or _native()
     bits, registers = VECTOR_REGISTERS[isa]
-    caches = _caches_linux() or _caches_macos()
+    caches = _asked_caches() or _caches_linux() or _caches_macos()
     return Machine(
-        cpu=_cpu_name() + (f" (code for {isa} only)" if stand_in() else ""),
+        cpu=_cpu_name() + _played(),
         system=f"{platform.system()} {platform.release()}",
         cores=usable_cores(),
         isa=isa,
@@ -99,20 +104,63 @@ def describe() -> Machine:
 def stand_in() -> str | None:
     """The instruction set that ``MLC_COURSE_ISA`` asks for, if it is another one.
 
-    Raises ``UsageError`` where this machine lacks it.
+    Raises ``UsageError`` where this machine cannot stand in for one that has it.
     """
     asked, native = os.environ.get(STAND_IN, ""), _native()
     if asked in ("", native):
         return None
-    possible = NARROWER.get(native, ())
+    possible = ON_X86 if native in ON_X86 else (native,)
     if asked not in possible:
         raise UsageError(
             f"{STAND_IN}: this machine cannot stand in for one with {asked}",
-            expected=" | ".join((native, *possible)),
+            expected=" | ".join(possible),
             got=asked,
             hint=f"unset {STAND_IN}",
         )
     return asked
+
+
+def runs_as_written() -> bool:
+    """Return True where this processor has the instructions that programs are written for.
+
+    It has not where it stands in for a wider one: there, instructions are counted in code for the
+    wider one, and programs run as code for this processor.
+    """
+    asked = stand_in()
+    return asked is None or ON_X86.index(asked) > ON_X86.index(_native())
+
+
+def _played() -> str:
+    """The words behind the processor's name that say what it stands in for."""
+    isa = stand_in()
+    roles = []
+    if isa:
+        roles.append(f"code for {isa} only" if runs_as_written() else f"counts for {isa}")
+    if os.environ.get(OTHER_CACHES):
+        roles.append(f"caches of {os.environ[OTHER_CACHES]}")
+    return f" ({', '.join(roles)})" if roles else ""
+
+
+def _asked_caches() -> dict[str, int]:
+    """Sizes as ``_caches_linux`` returns them, of the caches that ``MLC_COURSE_CACHES`` lists."""
+    asked = os.environ.get(OTHER_CACHES, "")
+    if not asked:
+        return {}
+    try:
+        sizes = [_bytes(each.strip()) for each in asked.split(",")]
+    except ValueError:
+        sizes = []
+    if not 1 <= len(sizes) <= 3 or sorted(sizes) != sizes or min(sizes) < 4096:
+        raise UsageError(
+            f"{OTHER_CACHES}: not the sizes of caches",
+            expected="one to three sizes of 4K or more, the smallest first, such as 32K,256K,1M",
+            got=asked,
+            hint=f"unset {OTHER_CACHES}",
+        )
+    found = {"line": 64}
+    for name, size, ways in zip(("l1d", "l2", "l3"), sizes, OTHER_WAYS, strict=False):
+        found[name], found[f"{name}_ways"] = size, ways
+    return found
 
 
 def usable_cores() -> int:

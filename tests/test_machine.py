@@ -289,6 +289,35 @@ def test_a_machine_stands_in_for_one_with_fewer_registers(
     assert found.l2_bytes == native.l2_bytes
 
 
+def test_a_wider_machine_is_stood_in_for_by_its_counts(fresh: pytest.MonkeyPatch) -> None:
+    fresh.setattr(machine, "_isa", lambda *_: "AVX2")
+    fresh.setenv("MLC_COURSE_ISA", "AVX-512")
+    found = machine.describe()
+    assert found.lanes == 16
+    assert found.cpu.endswith("(counts for AVX-512)")
+    assert not machine.runs_as_written()
+    assert tvm.host_cpu.__wrapped__() == "skylake-avx512"
+    fresh.setattr(tvm.codegen, "llvm_get_system_cpu", lambda: "znver3")
+    assert str(tvm.cpu_target().attrs["mcpu"]) == "znver3"
+    fresh.setenv("MLC_COURSE_ISA", "SSE")
+    assert machine.runs_as_written()
+
+
+def test_a_machine_stands_in_for_one_with_other_caches(fresh: pytest.MonkeyPatch) -> None:
+    fresh.setenv("MLC_COURSE_CACHES", "32K,256K,1M")
+    found = machine.describe()
+    assert (found.l1d_bytes, found.l2_bytes, found.l3_bytes) == (1 << 15, 1 << 18, 1 << 20)
+    assert (found.l1d_ways, found.l2_ways, found.l3_ways) == machine.OTHER_WAYS
+    assert found.cpu.endswith("(caches of 32K,256K,1M)")
+
+
+@pytest.mark.parametrize("asked", ["much", "256K,32K", "0", "32K,256K,1M,2M", "1K"])
+def test_caches_that_make_no_sense_are_refused(fresh: pytest.MonkeyPatch, asked: str) -> None:
+    fresh.setenv("MLC_COURSE_CACHES", asked)
+    with pytest.raises(UsageError, match="not the sizes of caches"):
+        machine.describe()
+
+
 @pytest.mark.parametrize("isa", ["", "AVX-512"])
 def test_nothing_changes_where_it_stands_in_for_itself(fresh: pytest.MonkeyPatch, isa: str) -> None:
     native = machine.describe()

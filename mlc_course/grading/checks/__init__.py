@@ -17,7 +17,7 @@ from mlc_course.grading.checks.checking import (
 from mlc_course.grading.checks.correctness import agrees, computes, equals, returns
 from mlc_course.grading.checks.counted import axis_kinds, inner_stride, lanes, misses, spills
 from mlc_course.grading.checks.mugraphs import operators, read, same_program
-from mlc_course.grading.checks.prediction import breaks, holds, one_of, predicts
+from mlc_course.grading.checks.prediction import breaks, holds, predicts, seal, sealed
 from mlc_course.grading.checks.pruning import plain, prunes
 from mlc_course.grading.checks.ratio import Faster, faster, race
 
@@ -39,7 +39,6 @@ __all__ = [
     "inner_stride",
     "lanes",
     "misses",
-    "one_of",
     "operators",
     "plain",
     "predicts",
@@ -50,5 +49,7 @@ __all__ = [
     "returns",
     "runs",
     "same_program",
+    "seal",
+    "sealed",
     "spills",
 ]

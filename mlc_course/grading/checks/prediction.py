@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import hashlib
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -37,26 +38,44 @@ class Predicts:
 
 
 @dataclass(frozen=True)
-class OneOf:
-    """A value of the right form: one of these, or for a dict, one of these under every key."""
+class Sealed:
+    """One choice, or one under each key; says how many are right, and not which.
 
-    choices: tuple[Any, ...]
-    keys: tuple[str, ...] = ()
-    kind: ClassVar[str] = "form"
+    ``seals`` has the ``seal`` of the right choice, or of the one under each key, so that nobody
+    reads the answers by accident.
+    """
+
+    choices: tuple[str, ...]
+    seals: str | Mapping[str, str]
+    hint: str = ""
+    kind: ClassVar[str] = "answers"
 
     def judge(self, answer: Examined) -> str:
-        value, keys = answer.value, list(self.keys)
-        if keys and (type(value) is not dict or sorted(value) != sorted(keys)):
-            raise UnmetCheck("not an answer to every part", expected=", ".join(keys), got=value)
-        chosen = value.values() if keys else [value]
-        for each in chosen:
-            if each not in self.choices:
-                raise UnmetCheck(
-                    "not one of the choices",
-                    expected=" | ".join(map(str, self.choices)),
-                    got=repr(each),
-                )
-        return "an answer to every part" if keys else "one of the choices"
+        if isinstance(self.seals, str):
+            if not self._is_right("", answer.value, self.seals):
+                raise UnmetCheck("another answer is right", hint=self.hint)
+            return "the right answer"
+        chosen, keys = answer.value, list(self.seals)
+        if type(chosen) is not dict or sorted(map(str, chosen)) != sorted(keys):
+            raise UnmetCheck("not an answer to every part", expected=", ".join(keys), got=chosen)
+        right = sum(self._is_right(key, chosen[key], self.seals[key]) for key in keys)
+        if right < len(keys):
+            raise UnmetCheck(f"{right} of {len(keys)} are right", hint=self.hint)
+        return f"all {len(keys)} are right"
+
+    def _is_right(self, key: str, choice: object, right: str) -> bool:
+        if choice not in self.choices:
+            raise UnmetCheck(
+                f"{key}: not one of the choices" if key else "not one of the choices",
+                expected=" | ".join(self.choices),
+                got=repr(choice),
+            )
+        return seal(str(choice), key) == right
+
+
+def seal(choice: str, key: str = "") -> str:
+    """Return twelve hexadecimal digits that tell this choice from others, and do not show it."""
+    return hashlib.sha256(f"{key}: {choice}".encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -79,9 +98,9 @@ class Holds:
         return self.predicate(subject)
 
 
-def one_of(choices: Collection[object], *, keys: Collection[str] = ()) -> OneOf:
-    """Check the form only: the value is one of the choices, for a dict under every key."""
-    return OneOf(tuple(choices), tuple(keys))
+def sealed(choices: Collection[str], seals: str | Mapping[str, str], *, hint: str = "") -> Sealed:
+    """A choice, or one under each key, held against the ``seal`` of the right one."""
+    return Sealed(tuple(choices), seals, hint)
 
 
 def breaks(claim: str, stands: Callable[[Any], str | None]) -> Holds:

@@ -4,10 +4,11 @@ Read ``widget`` first if you write one.
 """
 
 from mlc_course.lessons.kit.bar_chart import above, race_bars
+from mlc_course.lessons.kit.blank import Blank, Judged, asks
 from mlc_course.lessons.kit.comparison import one_program, program_lines, side_by_side
 from mlc_course.lessons.kit.loads import LOADS, column_sums, columns_of, scores
 from mlc_course.lessons.kit.lru_cache import Access, accesses
-from mlc_course.lessons.kit.prediction import predict
+from mlc_course.lessons.kit.prediction import predict, review
 from mlc_course.lessons.kit.single_run import run_once
 from mlc_course.lessons.kit.stepper import Stepper
 from mlc_course.lessons.kit.widget import (
@@ -22,14 +23,17 @@ from mlc_course.lessons.kit.widget import (
 
 __all__ = [
     "Access",
+    "Blank",
     "above",
     "accesses",
     "race_bars",
     "Choice",
     "INTERRUPT",
+    "Judged",
     "LOADS",
     "Stepper",
     "Widget",
+    "asks",
     "charts",
     "column_sums",
     "columns_of",
@@ -38,6 +42,7 @@ __all__ = [
     "one_program",
     "predict",
     "program_lines",
+    "review",
     "run_once",
     "scores",
     "side_by_side",

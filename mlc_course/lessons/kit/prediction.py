@@ -11,7 +11,7 @@ import traitlets
 from IPython.display import HTML
 
 from mlc_course.errors import UsageError
-from mlc_course.lessons.kit.widget import Widget, one_of
+from mlc_course.lessons.kit.widget import Widget, one_of, table
 
 
 class Prediction(Widget):
@@ -25,6 +25,7 @@ class Prediction(Widget):
         if len(choices) < 2:
             raise UsageError("predict: a question needs two answers or more", got=list(choices))
         self._values = dict(choices) if isinstance(choices, Mapping) else {}
+        self.outcome = ""
         super().__init__(question=question, choices=list(choices))
 
     @traitlets.validate("guess")
@@ -39,6 +40,7 @@ class Prediction(Widget):
         right = self._nearest(answer) if isinstance(answer, int | float) else answer
         one_of("answer", self.choices, right)
         measured = f"{right} ({answer:.3g})" if isinstance(answer, int | float) else right
+        self.outcome = measured
         if not self.guess:
             said = f"You made no prediction. The answer is: <b>{html.escape(measured)}</b>."
         else:
@@ -56,6 +58,24 @@ class Prediction(Widget):
         """The question and its answers."""
         answers = "".join(f"<li>{html.escape(choice)}</li>" for choice in self.choices)
         return f"<p><b>{html.escape(self.question)}</b></p><ul>{answers}</ul>"
+
+
+def review(*predictions: Prediction) -> HTML:
+    """What was predicted beside what came out, for the end of a lesson.
+
+    Raises ``UsageError`` for a prediction whose outcome has not been revealed.
+    """
+    rows = []
+    for each in predictions:
+        if not each.outcome:
+            raise UsageError(
+                "review: not revealed yet",
+                expected="reveal(...) of each prediction before",
+                got=each.question,
+            )
+        rows.append((each.question, each.guess or "no prediction", each.outcome))
+    shown = table(("question", "you said", "it was"), rows)
+    return HTML(f'<div class="mlc" data-testid="review">{shown}</div>')  # type: ignore[no-untyped-call]
 
 
 def predict(question: str, choices: Mapping[str, float] | Sequence[str]) -> Prediction:

@@ -150,7 +150,8 @@ def assembly(program: TensorProgram, *, cpu: str | None = None) -> Assembly:
     if cpu is not None and not is_known_cpu(cpu):
         names = f"a name as in -mcpu, such as {host_cpu()}"
         raise UsageError(f"assembly: LLVM knows no {cpu!r} here", expected=names, got=cpu)
-    return read_assembly(assembly_text(program, cpu_target(cpu=cpu)), cpu or host_cpu())
+    cpu = cpu or host_cpu()
+    return read_assembly(assembly_text(program, cpu_target(cpu=cpu)), cpu)
 
 
 def read_assembly(text: str, cpu: str) -> Assembly:

@@ -42,7 +42,7 @@ from tvm.tirx.buffer import BufferType
 from tvm_ffi import Array
 
 from mlc_course.errors import UsageError
-from mlc_course.machine import stand_in, usable_cores
+from mlc_course.machine import runs_as_written, stand_in, usable_cores
 
 # TVM's thread pool is made at its first use, with this many threads; `use_threads` chooses among
 # them afterwards. They are not bound to cores: bound ones would fight with NumPy's for a core.
@@ -108,7 +108,8 @@ __all__ = [
     "without_slp",
 ]
 
-STAND_INS = {"AVX2": "haswell", "SSE": "x86-64"}  # processors with no wider vectors
+# processors with vectors of that width, and no wider ones
+STAND_INS = {"AVX-512": "skylake-avx512", "AVX2": "haswell", "SSE": "x86-64"}
 ALIGNMENT = 64  # bytes; what TVM's generated code may assume of a buffer
 STACK_BYTES = 1024  # TVM's kMaxStackAlloca: smaller global buffers are put on the stack
 version: str = tvm.__version__
@@ -116,7 +117,10 @@ version: str = tvm.__version__
 
 @functools.cache
 def host_cpu() -> str:
-    """LLVM's name of this processor, such as ``znver4`` or ``apple-m1``, or of its stand-in."""
+    """LLVM's name of this processor, such as ``znver4``, or of the one that it stands in for.
+
+    Instructions are counted in code for it. It is also what runs, unless it is too wide.
+    """
     asked = stand_in()
     return STAND_INS[asked] if asked else str(codegen.llvm_get_system_cpu())
 
@@ -136,8 +140,9 @@ def load_cpu_intrinsics() -> None:
 
 
 def cpu_target(threads: int = 1, cpu: str | None = None) -> Target:
-    """The machine to generate code for: this one, or another that LLVM knows by name."""
-    return Target({"kind": "llvm", "mcpu": cpu or host_cpu(), "num-cores": threads})
+    """The machine to generate code for: one that can run here, or another that LLVM knows."""
+    here = host_cpu() if runs_as_written() else str(codegen.llvm_get_system_cpu())
+    return Target({"kind": "llvm", "mcpu": cpu or here, "num-cores": threads})
 
 
 def without_slp(target: Target) -> Target:

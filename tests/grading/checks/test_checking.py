@@ -25,11 +25,12 @@ from mlc_course.exercise import (
     holds,
     inner_stride,
     lanes,
-    one_of,
     predicts,
     problem,
     returns,
     scheduled,
+    seal,
+    sealed,
     spills,
     written,
 )
@@ -76,6 +77,9 @@ def test_every_check_is_told_not_only_the_first_that_fails() -> None:
     assert "✔ computes matmul" in text
 
 
+XY = {"x": seal("a", "x"), "y": seal("b", "y")}
+
+
 @pytest.mark.parametrize(
     ("subject", "checks", "words"),
     [
@@ -97,8 +101,13 @@ def test_every_check_is_told_not_only_the_first_that_fails() -> None:
         (given("3"), [predicts(lambda: 3.0)], "not a prediction"),
         (given(9), [predicts(lambda: 3.0, within=2)], "above the truth"),
         (given(1), [predicts(lambda: 3.0, within=2)], "off by a factor of 3"),
-        (given("d"), [one_of("abc")], "expected  a | b | c"),
-        (given({"x": "a"}), [one_of("abc", keys=("x", "y"))], "not an answer to every part"),
+        (given("d"), [sealed("abc", seal("a"))], "expected  a | b | c"),
+        (given("b"), [sealed("abc", seal("a"))], "another answer is right"),
+        (given({"x": "a"}), [sealed("abc", XY)], "not an answer to every part"),
+        (given({"x": "a", "y": "d"}), [sealed("abc", XY)], "y: not one of the choices"),
+        (given({"x": "a", "y": "a"}), [sealed("abc", XY)], "1 of 2 are right"),
+        (given({"x": "b", "y": "a"}), [sealed("abc", XY)], "0 of 2 are right"),
+        (given({"x": [], "y": "a"}), [sealed("abc", XY)], "x: not one of the choices"),
         (given(2), [breaks("all are even", lambda v: None if v % 2 else "2 is even")],
          "the claim stands: all are even"),
     ],

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.lessons.kit.prediction import predict
+from mlc_course.lessons.kit.prediction import predict, review
 
 CHOICES = {"as fast": 1.0, "half as fast": 0.5, "a tenth as fast": 0.1}
 
@@ -46,3 +46,18 @@ def test_where_no_widgets_run_the_question_can_be_read() -> None:
     data, _ = predict("Which is <faster>?", CHOICES)._repr_mimebundle_()
     assert "Which is &lt;faster&gt;?" in data["text/html"]
     assert "<li>half as fast</li>" in data["text/html"]
+
+
+def test_at_the_end_what_was_said_stands_beside_what_came_out() -> None:
+    speed, order = predict("How fast?", CHOICES), predict("Which?", ["rows", "columns"])
+    speed.guess = "as fast"
+    speed.reveal(0.44)
+    order.reveal("rows")
+    shown = review(speed, order).data
+    assert "<td>How fast?</td><td>as fast</td><td>half as fast (0.44)</td>" in shown
+    assert "<td>Which?</td><td>no prediction</td><td>rows</td>" in shown
+
+
+def test_a_prediction_that_is_not_revealed_yet_has_no_review() -> None:
+    with pytest.raises(UsageError, match="not revealed yet"):
+        review(predict("Which?", ["rows", "columns"]))
