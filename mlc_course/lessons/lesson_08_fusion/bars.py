@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 from mlc_course.drawing import INK, OURS, PAPER, STYLE, WIDTH_IN, svg_text
 from mlc_course.lessons.lesson_08_fusion.staged_problems import Counted
 
-# Okabe and Ito's, without those that mean something else in this course.
-COLOURS = ("#56b4e9", "#e69f00", "#cc79a7", "#f0e442", "#0072b2", "#999999")
+# Okabe and Ito's, without those that mean something else in this course, and greys.
+COLOURS = ("#56b4e9", "#e69f00", "#cc79a7", "#f0e442", "#aaaaaa", "#dddddd")
 KIB = 1024
 
 

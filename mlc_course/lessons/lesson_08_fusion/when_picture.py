@@ -46,7 +46,7 @@ def when_svg(programs: Mapping[str, TensorProgram]) -> str:
     Raises ``UsageError`` for more than three stages.
     """
     found = {name: writes(program) for name, program in programs.items()}
-    stages = sorted({each.stage for panel in found.values() for each in panel})
+    stages = list(dict.fromkeys(each.stage for panel in found.values() for each in panel))
     if len(stages) > len(MARKS):
         raise UsageError(
             "when_svg: too many stages", expected=f"at most {len(MARKS)}", got=", ".join(stages)
