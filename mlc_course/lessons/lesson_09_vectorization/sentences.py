@@ -13,7 +13,7 @@ from mlc_course.lessons.kit import charts, side_by_side
 from mlc_course.lessons.lesson_09_vectorization.assembly_picture import hot_loop_html
 from mlc_course.lessons.lesson_09_vectorization.row_costs import RowCosts
 from mlc_course.lessons.lesson_09_vectorization.vector_forms import Apply, tile_registers
-from mlc_course.machine import describe
+from mlc_course.machine import describe, runs_as_written
 from mlc_course.measure import Comparison, compare
 from mlc_course.tensor_program.ladders import Rung, contest
 from mlc_course.tensor_program.problems import Workload
@@ -104,6 +104,8 @@ def instructions(found: RowCosts) -> str:
         f"Waiting, one takes {alone:.2f} ns; at best one begins every {start:.2f} ns: about "
         f"{math.ceil(alone / start - 0.25)} chains keep the core busy."
     )
+    if not runs_as_written():
+        lines.append("(This processor has narrower registers: each instruction ran as several.)")
     return "\n".join(lines)
 
 
