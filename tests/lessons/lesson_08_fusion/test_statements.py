@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from lesson_runs import statements
 
-PATH = Path(__file__).parents[2] / "statements" / "lesson_08.py"
-SPEC = importlib.util.spec_from_file_location("statements_of_lesson_08", PATH)
-assert SPEC and SPEC.loader
-lesson_08 = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(lesson_08)
+faults = statements(Path("08_fusion.ipynb"))
 
 TABLE = """bytes            cache of 32 KiB        cache of 512 KiB
               fetched   returned      fetched   returned
@@ -52,7 +48,7 @@ SAID = {
 
 @pytest.mark.slow
 def test_true_statements_pass() -> None:
-    assert list(lesson_08.faults(SAID)) == []
+    assert list(faults(SAID)) == []
 
 
 @pytest.mark.slow
@@ -75,4 +71,4 @@ def test_a_false_statement_is_refused(cell: str, true: str, false: str) -> None:
         false = "fusion costs time here, no gain in time"
     said = {**SAID, cell: SAID[cell].replace(true, false)}
     assert said != SAID
-    assert any(each.startswith(cell) for each in lesson_08.faults(said))
+    assert any(each.startswith(cell) for each in faults(said))

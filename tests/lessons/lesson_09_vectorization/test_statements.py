@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from lesson_runs import statements
 
 from mlc_course.machine import describe
 
-PATH = Path(__file__).parents[2] / "statements" / "lesson_09.py"
-SPEC = importlib.util.spec_from_file_location("statements_of_lesson_09", PATH)
-assert SPEC and SPEC.loader
-lesson_09 = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(lesson_09)
+faults = statements(Path("09_vectorization.ipynb"))
 
 HERE = describe()
 W, REGISTERS = HERE.lanes, HERE.vector_registers
@@ -41,7 +37,7 @@ SAID = {
 
 
 def test_true_statements_pass() -> None:
-    assert list(lesson_09.faults(SAID)) == []
+    assert list(faults(SAID)) == []
 
 
 @pytest.mark.parametrize(
@@ -63,4 +59,4 @@ def test_true_statements_pass() -> None:
 def test_a_false_statement_is_refused(cell: str, true: str, false: str) -> None:
     said = {**SAID, cell: SAID[cell].replace(true, false)}
     assert said != SAID
-    assert any(each.startswith(cell) for each in lesson_09.faults(said))
+    assert any(each.startswith(cell) for each in faults(said))
