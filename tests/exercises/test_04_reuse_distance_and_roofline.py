@@ -55,7 +55,7 @@ WRONG = [
     # 1. Distances
     ("distances-test", distances("earlier.index(line)"), "and counts once"),
     ("distances-test", distances(SINCE, first="-1"), "a first use has no distance"),
-    ("distances-test", distances(SINCE, lines="lines[:at]"), "since the *last* use"),
+    ("distances-test", distances(SINCE, lines="lines[:at]"), "one other line in between"),
     ("distances-test", distances(f"{SINCE} + 1"), "a first use has no distance"),
     ("distances-test", distances("len(set(earlier))"), "a first use has no distance"),
     ("distances-test", "distances = [None, 0]", "an answer of another kind"),
@@ -98,7 +98,7 @@ WRONG = [
     ("mended-test", mended("distance is None"), "only the line used last"),
     ("mended-test", mended("distance >= lines"), "TypeError"),
     # 4. A larger cache never misses more
-    ("belady-test", "my_walk = (1, 2, 3)", "not a walk"),
+    ("belady-test", "my_walk = 12345", "not a walk"),
     ("belady-test", "my_walk = []", "too short or too long"),
     ("belady-test", "my_walk = [1, 2] * 13", "too short or too long"),
     ("belady-test", "my_walk = [1, 2, 3, 4] * 5", "20 misses with 3 lines, 4 with 4"),
