@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
+from lesson_runs import statements
 
 from mlc_course.lessons.lesson_04_reuse_distance_and_roofline import problems, remarks
 from mlc_course.machine import describe
@@ -13,15 +13,14 @@ from mlc_course.tensor_program.ladders import Point
 from mlc_course.tensor_program.memory import Roofs, levels, reuse
 from mlc_course.tensor_program.tir import Schedule, outline
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "statements"))
-from lesson_04 import faults
-
 ROOFS = Roofs(1, 60.0, 20.0, (100.0, 50.0))
 NAMES = ("relu", "exp", "products, vector by vector", "products, row by row", "naive", "packed")
 POINTS = {
     name: Point(name, 1e9 * intensity, 1e9, 0.1 * intensity)
     for name, intensity in zip(NAMES, (0.12, 3.5, 0.5, 2.0, 32.0, 21.0), strict=True)
 }
+
+faults = statements(Path("04_reuse_distance_and_roofline.ipynb"))
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
+from lesson_runs import statements
 
 from mlc_course.lessons.lesson_03_memory_hierarchy import SIDE, addresses_down, remarks, sums
 from mlc_course.machine import describe
 from mlc_course.tensor_program.memory import count, levels
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "statements"))
-from lesson_03 import faults
+faults = statements(Path("03_memory_hierarchy.ipynb"))
 
 
 @pytest.fixture(scope="module")
