@@ -34,7 +34,7 @@ def test_lesson_03_runs_and_its_theatre_plays(page: Page, lab: str) -> None:
     page.get_by_test_id("speed").select_option("60")
     play.press("Enter")
     expect(play).to_have_text("Pause")
-    expect(status).to_contain_text("has to go")
+    expect(status).to_contain_text("is dropped")
     play.press("Enter")
     expect(play).to_have_text("Play")
 

@@ -41,7 +41,7 @@ def under_way(level: Mapping[str, Probe], lines: Mapping[str, float]) -> str:
         said.append(
             f"No core keeps more than {MANY} lines waiting, so the two figures of "
             f"{' and '.join(odd)} do not belong together. The likely reason: while the slow chase "
-            "was elsewhere, others who share that cache pushed its lines out."
+            "was elsewhere, others who use that cache pushed its lines out."
         )
     return "\n".join(said)
 
