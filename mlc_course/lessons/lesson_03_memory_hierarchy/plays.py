@@ -1,4 +1,4 @@
-"""A small program on a small cache, access by access: what comes in, what stays, what is dropped."""
+"""A small program on a small cache, access by access: what comes in, stays, and is dropped."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mlc_course.drawing import AMBER, PAGE_INK, PAGE_OURS, document, line, rect, text
 
-WIDE, LEFT, ROW, HEAD, ROOM = 920, 250, 28, 48, 520
+WIDE, LEFT, ROW, HEAD, ROOM = 920, 250, 28, 48, 430
 
 
 def fetches_svg(fetched: Mapping[str, tuple[int, int]], heading: str) -> str:

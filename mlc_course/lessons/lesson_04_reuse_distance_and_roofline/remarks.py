@@ -68,9 +68,11 @@ def above(points: Mapping[str, Point], roofs: Roofs) -> str:
 def how_much_longer(points: Mapping[str, Point], slow: str, fast: str) -> str:
     """Operations, bytes and best times of two programs, as ratios."""
     one, other = points[slow], points[fast]
+    moved = one.bytes / other.bytes
+    data = "the same bytes" if abs(moved - 1) < 0.005 else f"{moved:.3g} times the bytes"
     return (
         f"{slow} does {one.flops / other.flops:.3g} times the operations of {fast} with "
-        f"{one.bytes / other.bytes:.3g} times the bytes, and takes "
+        f"{data}, and takes "
         f"{one.seconds / other.seconds:.2f} times as long."
     )
 

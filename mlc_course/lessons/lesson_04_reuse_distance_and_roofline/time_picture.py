@@ -63,7 +63,7 @@ def times_svg(
     parts.append(line((LEFT, bottom), (LEFT + room, bottom), colour=PAGE_INK, wide=1))
     for tick in round_numbers(1e3 * low, 1e3 * high):
         parts.append(text(x(tick / 1e3), bottom + 17, f"{tick:,.6g}", size=13))
-    foot = "ms for a call (logarithmic); green: no faster by bytes and operations"
+    foot = "ms for a call (logarithmic); green: the least that bytes and operations allow"
     parts.append(text(LEFT + room / 2, bottom + 36, foot, size=13))
     told = "; ".join(f"{name} {milliseconds(e.timing.median_s)}" for name, e in found.items())
     return document(WIDE, bottom + 46, html.unescape(f"{heading}. {told}; {label}"), parts)
