@@ -106,8 +106,8 @@ def level_by_level(name: str, seconds: float, least: Mapping[str, float]) -> str
         last = f"{nearest} accounts for most of its time."
     else:
         last = (
-            f"The nearest limit, {nearest}, accounts for {share:.0%}: neither bandwidth nor the "
-            "peak is what it waits for."
+            f"The nearest limit, {nearest}, accounts for {share:.0%}, so neither bandwidth nor "
+            "the peak explains its time."
         )
     return "\n".join((*rows, last))
 

@@ -52,7 +52,7 @@ def test_what_fewer_bytes_gave_names_who_is_faster() -> None:
 
 def test_a_limit_far_below_the_time_is_no_reason() -> None:
     said = remarks.level_by_level("naive", 0.01, {"L2": 0.003, "memory": 0.0})
-    assert "neither bandwidth nor the peak" in said and "30% of its time" in said
+    assert "neither bandwidth nor the peak explains" in said and "30% of its time" in said
     said = remarks.level_by_level("stream", 0.01, {"L2": 0.003, "memory": 0.009})
     assert "memory accounts for most of its time." in said
 
