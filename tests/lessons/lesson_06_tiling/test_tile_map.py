@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from mlc_course.lessons.kit.tiles import Tile, grid
 from mlc_course.lessons.lesson_06_tiling.tile_map import (
     cells,
     facts,
@@ -13,7 +14,6 @@ from mlc_course.lessons.lesson_06_tiling.tile_map import (
     measure,
     recorded_map,
 )
-from mlc_course.lessons.lesson_06_tiling.tiles import Tile, grid
 from mlc_course.tensor_program.ladders import made_on
 from mlc_course.tensor_program.memory import Cache
 
