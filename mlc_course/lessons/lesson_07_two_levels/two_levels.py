@@ -11,7 +11,6 @@ import functools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import gcd
 
 from mlc_course.lessons.kit import KS, HeatMap, heat_map_svg, multiply_adds, shown
 from mlc_course.lessons.kit.tiles import SIZES, Sizes
@@ -24,7 +23,7 @@ from mlc_course.tensor_program.tir import PrimFunc, Schedule, T
 
 ROWS, VECTORS = (1, 2, 4, 6), (1, 2, 3, 4)
 FEW = 1.5  # fetches, in units of those of a tile that stays
-PASSING = 2  # lines of a set for what passes by: a row of A and a row of C
+SHARE = 2  # half of a set is left for what passes by: the rows of A and C
 
 Apply = Callable[[Schedule], None]
 
@@ -190,8 +189,8 @@ def depth_by_size(tile: RegisterTile, cache: Cache) -> int:
 
 
 def depth_by_sets(tile: RegisterTile, cache: Cache, row: int = SIZES[2]) -> int:
-    """Return the most rows of B that also find places in their sets, with two to spare in each."""
-    most = max(cache.ways - PASSING, 1)
+    """Return the most rows of B that also find places in their sets, half of which stay free."""
+    most = max(cache.ways // SHARE, 1)
     fitting = [
         k
         for k in KS
@@ -213,7 +212,9 @@ def panel_fetches(tile: RegisterTile, depth: int, row: int = SIZES[2]) -> tuple[
     """
     program = _walk(tile, depth, row, describe().lanes)
     fetched = traffic(program, *caches()).of("B").fetched
-    lines = {FLOAT_BYTES * (row * k + n) // 64 for k in range(SIZES[1]) for n in range(tile.columns)}
+    lines = {
+        FLOAT_BYTES * (row * k + n) // 64 for k in range(SIZES[1]) for n in range(tile.columns)
+    }
     return tuple(each / 64 / len(lines) for each in fetched)
 
 
@@ -240,9 +241,3 @@ def _walk(tile: RegisterTile, depth: int, row: int, lanes: int) -> PrimFunc:
 
     program: PrimFunc = main
     return program
-
-
-def stride_in_sets(row: int, cache: Cache) -> int:
-    """Return how many different sets the beginnings of the rows of B can fall into."""
-    lines = FLOAT_BYTES * row // cache.line
-    return cache.sets // gcd(lines, cache.sets)
