@@ -130,8 +130,8 @@ def cliff_svg(tiles: Sequence[Tile] = SOME, sizes: Sizes = SIZES) -> str:
         x = at(cache.bytes, 1)[0]
         parts.append(line((x, TOP - 8), (x, BOTTOM + 8), colour=PAGE_INK, more=DASHED))
         parts.append(text(x, TOP - 12, f"L{place} holds {kib(cache.bytes)}", size=13, bold=True))
-    for size, times in found:
-        for level, each in enumerate(times):
+    for size, fetched in found:
+        for level, each in enumerate(fetched):
             parts.append(_mark(*at(size, each), level))
     parts += [
         _mark(RIGHT + 24, 60, 0),

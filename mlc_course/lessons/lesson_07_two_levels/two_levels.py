@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlc_course.lessons.kit import KS, HeatMap, heat_map_svg, multiply_adds, shown
+from mlc_course.lessons.kit.heat_map import Place
 from mlc_course.lessons.kit.tiles import SIZES, Sizes
 from mlc_course.machine import describe
 from mlc_course.tensor_program.memory import Cache, levels, traffic
@@ -146,22 +147,33 @@ def loads_maps() -> object:
     }
     needed = [[RegisterTile(r, v).loads for v in VECTORS] for r in ROWS]
     written = [[counted(RegisterTile(r, v)).moves_each for v in VECTORS] for r in ROWS]
-    axes, look = ("rows, r", "vectors, v"), {"cell": (76, 42), "scale": (0.4, 2.0)}
     maps = (
-        HeatMap("(r + v) / (r v)", needed, ROWS, VECTORS, axes, text="{:.2f}".format, **look),
-        HeatMap(
+        _map("(r + v) / (r v)", needed, {}, ()),
+        _map(
             "loads and stores, counted",
             written,
-            ROWS,
-            VECTORS,
-            axes,
-            text="{:.2f}".format,
-            marks=marks,
-            notes=(f"s: spills; there are {registers} registers.",),
-            **look,
+            marks,
+            (f"s: spills; there are {registers} registers.",),
         ),
     )
     return shown(*map(heat_map_svg, maps))
+
+
+def _map(
+    title: str, values: list[list[float]], marks: dict[Place, str], notes: tuple[str, ...]
+) -> HeatMap:
+    return HeatMap(
+        title,
+        values,
+        ROWS,
+        VECTORS,
+        ("rows, r", "vectors, v"),
+        text="{:.2f}".format,
+        marks=marks,
+        notes=notes,
+        cell=(76, 42),
+        scale=(0.4, 2.0),
+    )
 
 
 # --- where the tile of B is -----------------------------------------------------------------------
