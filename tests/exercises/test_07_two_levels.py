@@ -29,7 +29,7 @@ def best_tile(registers):
 def in_registers(order: str = '"k_1", "m_1", "n_1"', *lines: str, tile: str = "m=4") -> str:
     return function(
         "in_registers",
-        f'tile(sch, "C", n=2 * checks.lanes(), k=32, {tile})',
+        f'tile(sch, "C", n=2 * checks.lanes(), k=96, {tile})',
         f'reorder(sch, "C", {order})',
         *(lines or WRITTEN_OUT),
         'hoist_init(sch, "C", "k_0")',

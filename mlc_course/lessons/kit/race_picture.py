@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -94,13 +95,20 @@ def race_svg(title: str, found: Mapping[str, Comparison]) -> str:
 
 def shown(*pictures: str) -> HTML:
     """Pictures side by side where there is room, for the end of a cell."""
-    inside = "".join(f'<div style="flex: 0 1 auto">{each}</div>' for each in pictures)
+    inside = "".join(
+        f'<div style="flex: 0 1 {_own_width(each)}px">{each}</div>' for each in pictures
+    )
     style = "display: flex; flex-wrap: wrap; gap: 20px"
     return HTML(f'<div class="mlc" style="{style}">{inside}</div>')  # type: ignore[no-untyped-call]
 
 
 def _line(start: tuple[float, float], end: tuple[float, float]) -> str:
     return coloured_line(start, end, colour=PAGE_INK, wide=1.2)
+
+
+def _own_width(svg: str) -> str:
+    found = re.search(r'viewBox="0 0 (\d+)', svg)
+    return found[1] if found else "600"
 
 
 def _step(most: float) -> float:

@@ -15,7 +15,7 @@ from mlc_course.tensor_program.processor import assembly
 from mlc_course.tensor_program.schedule import steps
 from mlc_course.tensor_program.tir import Schedule
 
-SMALL = matmul(24, 96, 192)
+SMALL = matmul(48, 384, 384)  # shorter loops are written out whole
 TILE = RegisterTile(4, 2)
 
 
@@ -73,7 +73,7 @@ def _ordered(written: Any) -> Any:
     """A schedule of the small product, with the reader's order of the three inner loops."""
 
     def apply(sch: Schedule) -> None:
-        steps.tile(sch, "C", n=TILE.columns, k=32, m=TILE.rows)
+        steps.tile(sch, "C", n=TILE.columns, k=96, m=TILE.rows)
         steps.reorder(sch, "C", *written)
         in_vectors(sch, describe().lanes)
         steps.unroll(sch, "C", "m_1")

@@ -171,7 +171,7 @@ def _map(
         text="{:.2f}".format,
         marks=marks,
         notes=notes,
-        cell=(76, 42),
+        cell=(100, 42),
         scale=(0.4, 2.0),
     )
 

@@ -36,6 +36,8 @@ class Scene:
 
     def held(self, b: float, a: float, c: float) -> tuple[float, float]:
         """Bytes wanted in L1 and in L2, with these shares of a tile of B, a band of A, and C."""
+        if not (b or a or c):
+            return 0.0, 0.0
         wide, high, deep = self.tile.columns, self.tile.rows, self.depth
         first = 4 * (b * deep * wide + deep * high + high * wide)
         second = 4 * (b * deep * wide + a * deep * self.rows + c * wide * self.rows)

@@ -39,7 +39,7 @@ def test_two_levels_compute_the_product() -> None:
 
 
 def test_the_count_is_the_formula_where_the_sums_fit() -> None:
-    found = hot_loop(two_levels(RegisterTile(4, 2), 32), (24, 96, 192))
+    found = hot_loop(two_levels(RegisterTile(4, 2), 96), (48, 384, 384))
     assert (found.stores, found.spills) == (0, 0)
     assert found.loads_each == pytest.approx(0.75)
 
