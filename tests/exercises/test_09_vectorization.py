@@ -126,11 +126,8 @@ WRONG = [
     (
         "hunt-test",  # zeros inside the loop over the rows: only the last row counts
         repaired(
-            ADD.replace(
-                "    for j",
-                "    for j in T.vectorized(64):\n        total[j] = T.float32(0)\n    for j",
-                1,
-            ),
+            ADD.replace("    for j", "    for j in T.vectorized(64):\n"
+            "        total[j] = T.float32(0)\n    for j", 1),
             DIVIDE,
         ),
         "do not have a mean of their own",
@@ -183,14 +180,8 @@ RIGHT = [
             .replace("Y[j]", "Y[b * 16 + j]"),
         ),
     ),
-    (
-        "hunt-test",
-        repaired(
-            ADD.replace("range(100)", "range(1)").replace("total[j] + X[k", "X[k"),
-            ADD.replace("range(100)", "range(99)").replace("X[k, j]", "X[k + 1, j]"),
-            DIVIDE,
-        ),
-    ),
+    ("hunt-test", repaired(ADD.replace("range(100)", "range(1)").replace("total[j] + X[k", "X[k"),
+        ADD.replace("range(100)", "range(99)").replace("X[k, j]", "X[k + 1, j]"), DIVIDE)),
 ]
 
 

@@ -33,9 +33,7 @@ STRETCH = (
     "n = a.shape[1] // 32\nfor k in range(x * n, x * n + n):\n    mine += a[row, k]\n"
     "tile[x] = mine\n"
 )
-BY_ONE = (
-    "yield t.barrier()\nif x == 0:\n    s = 0.0\n    for k in range(32):\n        s += tile[k]\n"
-)
+BY_ONE = "yield t.barrier()\nif x == 0:\n    s = 0.0\n    for k in range(32):\n        s += tile[k]\n"
 HALVES = (
     "stride = 16\nwhile stride > 0:\n    yield t.barrier()\n    if x < stride:\n"
     "        tile[x] += tile[x + stride]\n    stride = stride // 2\n"
@@ -71,20 +69,13 @@ WRONG = [
     ),
     (
         "rows-test",
-        rows(
-            "if t.thread.x == 0:\n    s = 0.0\n    for k in range(a.shape[1]):\n"
-            "        s += a[t.block.x, k]\n    out[t.block.x] = s"
-        ),
+        rows("if t.thread.x == 0:\n    s = 0.0\n    for k in range(a.shape[1]):\n"
+             "        s += a[t.block.x, k]\n    out[t.block.x] = s"),
         "too many sectors",
     ),  # fmt: skip
     (
         "rows-test",
-        rows(
-            SHARE
-            + STRIDED.replace("a.shape[1]", "256")
-            + HALVES
-            + "if x == 0:\n    out[row] = tile[0]"
-        ),
+        rows(SHARE + STRIDED.replace("a.shape[1]", "256") + HALVES + "if x == 0:\n    out[row] = tile[0]"),
         "and a[3, 96] ends at 95 along dimension 1",
     ),
     ("rows-test", rows(SHARE + STRIDED + HALVES + "out[row] = tile[0]"), "thread 1 reads it"),
@@ -92,11 +83,9 @@ WRONG = [
     # 2. Neighbours from a tile
     (
         "five-test",
-        five(
-            "i = t.block.x * 64 + t.thread.x\ntotal = 0.0\n"
-            "for k in range(max(i - 2, 0), min(i + 3, len(a))):\n    total += a[k]\n"
-            "out[i] = total"
-        ),
+        five("i = t.block.x * 64 + t.thread.x\ntotal = 0.0\n"
+             "for k in range(max(i - 2, 0), min(i + 3, len(a))):\n    total += a[k]\n"
+             "out[i] = total"),
         "too many accesses",
     ),  # fmt: skip
     ("five-test", five(LOAD + SUM), "race"),
@@ -107,27 +96,18 @@ WRONG = [
     ),
     (
         "five-test",
-        five(
-            "tile, x = t.shared('tile', 68), t.thread.x\nfirst = t.block.x * 64\n"
-            "tile[x + 2] = a[first + x]\n" + WAIT + SUM
-        ),
+        five("tile, x = t.shared('tile', 68), t.thread.x\nfirst = t.block.x * 64\n"
+             "tile[x + 2] = a[first + x]\n" + WAIT + SUM),
         "nobody has written it",
     ),  # fmt: skip
     (
         "five-test",
-        five(
-            "first = t.block.x * 64\nif first + t.thread.x >= len(a):\n    return\n"
-            + LOAD
-            + WAIT
-            + SUM
-        ),
+        five("first = t.block.x * 64\nif first + t.thread.x >= len(a):\n    return\n" + LOAD + WAIT + SUM),
         "never reach",
     ),
     (
         "five-test",
-        five(
-            LOAD.replace("'tile', 68", "'tile', 64").replace("x, 68, 64", "x, 64, 64") + WAIT + SUM
-        ),
+        five(LOAD.replace("'tile', 68", "'tile', 64").replace("x, 68, 64", "x, 64, 64") + WAIT + SUM),
         "tile[64] ends at 63",
     ),
     # 3. Bug hunt
@@ -139,36 +119,27 @@ WRONG = [
     ("hunt-test", witness(64, 64, 63), "not a witness"),
     (
         "repaired-test",
-        repaired(
-            TWICE + "for _ in range(2):\n    if x < 63:\n        tile[x] = tile[x] + tile[x + 1]\n"
-            "    yield t.barrier()\nout[x] = tile[x]"
-        ),
+        repaired(TWICE + "for _ in range(2):\n    if x < 63:\n        tile[x] = tile[x] + tile[x + 1]\n"
+                 "    yield t.barrier()\nout[x] = tile[x]"),
         "race",
     ),  # fmt: skip
     (
         "repaired-test",
-        repaired(
-            TWICE
-            + "for _ in range(2):\n    s = tile[x]\n    if x < 63:\n        s += tile[x + 1]\n"
-            "    yield t.barrier()\n    tile[x] = s\nout[x] = tile[x]"
-        ),
+        repaired(TWICE + "for _ in range(2):\n    s = tile[x]\n    if x < 63:\n        s += tile[x + 1]\n"
+                 "    yield t.barrier()\n    tile[x] = s\nout[x] = tile[x]"),
         "race",
     ),  # fmt: skip
     (
         "repaired-test",
-        repaired(
-            TWICE + "for _ in range(2):\n    if x < 63:\n        yield t.barrier()\n"
-            "        s = tile[x] + tile[x + 1]\n        yield t.barrier()\n        tile[x] = s\n"
-            "out[x] = tile[x]"
-        ),
+        repaired(TWICE + "for _ in range(2):\n    if x < 63:\n        yield t.barrier()\n"
+                 "        s = tile[x] + tile[x + 1]\n        yield t.barrier()\n        tile[x] = s\n"
+                 "out[x] = tile[x]"),
         "never reaches",
     ),  # fmt: skip
     (
         "repaired-test",
-        repaired(
-            "x = t.thread.x\ns = a[x]\nif x < 63:\n    s += 2 * a[x + 1]\n"
-            "if x < 62:\n    s += a[x + 2]\nout[x] = s"
-        ),
+        repaired("x = t.thread.x\ns = a[x]\nif x < 63:\n    s += 2 * a[x + 1]\n"
+                 "if x < 62:\n    s += a[x + 2]\nout[x] = s"),
         "too many accesses",
     ),  # fmt: skip
     # 4. Break a rule of thumb
@@ -182,42 +153,34 @@ RIGHT = [
     ("rows-test", rows(SHARE + STRIDED + HALVES + "if x == 0:\n    out[row] = tile[0]")),
     (
         "rows-test",
-        rows(
-            SHARE + "for j in range(a.shape[1] // 32):\n    mine = mine + a[row, 32 * j + x]\n"
-            "tile[x] = mine\n" + BY_ONE + "    out[row] = s"
-        ),
+        rows(SHARE + "for j in range(a.shape[1] // 32):\n    mine = mine + a[row, 32 * j + x]\n"
+             "tile[x] = mine\n" + BY_ONE + "    out[row] = s"),
     ),  # fmt: skip
     ("five-test", five(LOAD + WAIT + SUM)),
     (
         "five-test",
-        five(
-            "tile, x = t.shared('halo', 68), t.thread.x\nfirst = t.block.x * 64\ni = first + x\n"
-            "tile[x + 2] = a[i] if i < len(a) else 0.0\n"
-            "if x < 2:\n    tile[x] = a[i - 2] if i >= 2 else 0.0\n"
-            "    tile[x + 66] = a[i + 64] if i + 64 < len(a) else 0.0\n"
-            "yield t.barrier()\nif i < len(a):\n"
-            "    out[i] = tile[x] + tile[x + 1] + tile[x + 2] + tile[x + 3] + tile[x + 4]"
-        ),
+        five("tile, x = t.shared('halo', 68), t.thread.x\nfirst = t.block.x * 64\ni = first + x\n"
+             "tile[x + 2] = a[i] if i < len(a) else 0.0\n"
+             "if x < 2:\n    tile[x] = a[i - 2] if i >= 2 else 0.0\n"
+             "    tile[x + 66] = a[i + 64] if i + 64 < len(a) else 0.0\n"
+             "yield t.barrier()\nif i < len(a):\n"
+             "    out[i] = tile[x] + tile[x + 1] + tile[x + 2] + tile[x + 3] + tile[x + 4]"),
     ),  # fmt: skip
     ("hunt-test", witness(62, 62, 61)),
     # two tiles in turn: one barrier a turn
     (
         "repaired-test",
-        repaired(
-            "tile, x = t.shared('tile', (3, 64)), t.thread.x\ntile[0, x] = a[x]\n"
-            "yield t.barrier()\nfor k in range(2):\n    s = tile[k, x]\n    if x < 63:\n"
-            "        s += tile[k, x + 1]\n    tile[k + 1, x] = s\n    yield t.barrier()\n"
-            "out[x] = tile[2, x]"
-        ),
+        repaired("tile, x = t.shared('tile', (3, 64)), t.thread.x\ntile[0, x] = a[x]\n"
+                 "yield t.barrier()\nfor k in range(2):\n    s = tile[k, x]\n    if x < 63:\n"
+                 "        s += tile[k, x + 1]\n    tile[k + 1, x] = s\n    yield t.barrier()\n"
+                 "out[x] = tile[2, x]"),
     ),  # fmt: skip
     # without the last barrier: a thread reads what it has written itself
     (
         "repaired-test",
-        repaired(
-            TWICE + "for k in range(2):\n    s = tile[x] + (tile[x + 1] if x < 63 else 0.0)\n"
-            "    yield t.barrier()\n    tile[x] = s\n    if k == 0:\n        yield t.barrier()\n"
-            "out[x] = tile[x]"
-        ),
+        repaired(TWICE + "for k in range(2):\n    s = tile[x] + (tile[x + 1] if x < 63 else 0.0)\n"
+                 "    yield t.barrier()\n    tile[x] = s\n    if k == 0:\n        yield t.barrier()\n"
+                 "out[x] = tile[x]"),
     ),  # fmt: skip
     ("rule-test", "my_columns = 63"),
     ("rule-test", "my_columns = 1"),
