@@ -123,16 +123,22 @@ def saved_per_launch(found: Mapping[str, Comparison], launches: int) -> str:
 def counted(programs: Mapping[str, IRModule]) -> dict[str, tuple[int, int, int]]:
     """Launches of each version, and the bytes that its kernels fetch into L1 and into L2.
 
-    The caches have this machine's sizes, and are empty when a kernel begins.
+    The caches have this machine's sizes, rounded down to powers of two, and are empty when a
+    kernel begins.
     """
     here = describe()
-    caches = Cache(here.l1d_bytes or L1), Cache(here.l2_bytes or L2)
+    caches = [Cache(_power(size)) for size in (here.l1d_bytes or L1, here.l2_bytes or L2)]
     found = {}
     for name, program in programs.items():
         counts = [count(each, *caches) for each in passes.kernels(program).values()]
         moved = [sum(each[level].bytes_moved for each in counts) for level in (0, 1)]
         found[name] = len(graph(program).kernels), moved[0], moved[1]
     return found
+
+
+def _power(size: int) -> int:
+    """The largest power of two that is not above a size."""
+    return 1 << (size.bit_length() - 1)
 
 
 def count_lines(found: Mapping[str, tuple[int, int, int]]) -> str:
