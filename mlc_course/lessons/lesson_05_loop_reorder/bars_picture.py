@@ -140,7 +140,7 @@ def _axis(scale: Scale, bottom: float, words: str) -> Iterator[str]:
     yield line((scale.left, bottom), (scale.right, bottom), colour=PAGE_INK, wide=1.2)
     last = -math.inf
     for tick in scale.ticks():
-        x, label = scale.x(tick), f"{tick:,.6g}"
+        x, label = scale.x(tick), f"{tick:,.0f}" if tick >= 1 else f"{tick:g}"
         yield line((x, bottom), (x, bottom + 5), colour=PAGE_INK, wide=1.2)
         if x - last > width(label, 13) + 6:
             yield text(x, bottom + 20, label, size=13)

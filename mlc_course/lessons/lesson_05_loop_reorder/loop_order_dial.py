@@ -24,7 +24,7 @@ from mlc_course.lessons.lesson_05_loop_reorder.loop_orders import (
 )
 from mlc_course.measure import Comparison
 from mlc_course.tensor_program.ladders import race
-from mlc_course.tensor_program.memory import Roofs, roofs
+from mlc_course.tensor_program.memory import Roofs
 from mlc_course.units import milliseconds, times
 
 SIZES = (64, 128, 240, 256, 384, 512)
@@ -37,7 +37,8 @@ class LoopOrderDial(Widget):
 
     ``order`` is the chosen one, ``step`` how many iterations of it are done on small matrices,
     ``size`` the matrices that ``measure`` times all six orders on, size x size. ``found`` holds
-    the last measurement; give one of that size to begin with. The page has the pictures of all
+    the last measurement; give one of that size to begin with. The
+    bars have a roof if there is one. The page has the pictures of all
     orders and steps from the start, and asks Python only to measure. Raises ``UsageError`` for
     values that it cannot show.
     """
@@ -60,9 +61,9 @@ class LoopOrderDial(Widget):
         *,
         order: str = ORDERS[0],
         race: Callable[..., dict[str, Comparison]] = race,
-        roofs: Callable[[], Roofs] = roofs,
+        roof: Roofs | None = None,
     ) -> None:
-        self._race, self._roofs = race, roofs
+        self._race, self._roof = race, roof
         self._visits = {each: visits(each) for each in ORDERS}
         self._measured = 0
         self.found: Mapping[str, Comparison] = {}
@@ -97,7 +98,7 @@ class LoopOrderDial(Widget):
             self.found,
             f"C = A B, {size} x {size}, one thread",
             selected,
-            roofs=self._roofs(),
+            roofs=self._roof,
             flops=2 * size**3,
             narrow=True,
         )

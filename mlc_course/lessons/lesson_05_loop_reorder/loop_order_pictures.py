@@ -164,8 +164,12 @@ def _nest(nest: list[str], values: str) -> Iterator[str]:
         yield f'<text id="nest-{depth}" class="code" x="{GRIDS["A"]}" y="{y}">{code}</text>'
     right = GRIDS["C"] - 60
     yield f'<text id="values" class="big" x="{right}" y="{NEST}">{values}</text>'
-    legend = (f"tinted: in the cache, {LINES} lines", f"of {LINE} elements; hatched: just fetched")
-    for y, words in zip((NEST + 20, NEST + 38), legend, strict=True):
+    legend = (
+        f"tinted: in the cache, {LINES} lines",
+        f"of {LINE} elements",
+        "hatched: just fetched",
+    )
+    for y, words in zip((NEST + 19, NEST + 36, NEST + 53), legend, strict=True):
         yield f'<text x="{right}" y="{y}">{words}</text>'
 
 

@@ -28,13 +28,12 @@ def race(
     }
 
 
-def roofs() -> Roofs:
-    return Roofs(1, 100.0, 10.0)
+ROOF = Roofs(1, 100.0, 10.0)
 
 
 @pytest.fixture
 def dial() -> LoopOrderDial:
-    return LoopOrderDial(race=race, roofs=roofs)
+    return LoopOrderDial(race=race, roof=ROOF)
 
 
 def test_the_naive_order_is_chosen_at_first_and_nothing_is_measured(dial: LoopOrderDial) -> None:
@@ -55,7 +54,7 @@ def test_the_page_has_the_frames_of_all_orders_and_needs_nothing_new(dial: LoopO
 
 
 def test_a_race_that_was_run_before_is_shown_at_once() -> None:
-    dial = LoopOrderDial(race("", dict.fromkeys(ORDERS), (), budget_s=1), roofs=roofs)
+    dial = LoopOrderDial(race("", dict.fromkeys(ORDERS), (), budget_s=1), roof=ROOF)
     assert "256 x 256" in dial.svg and "roof" in dial.svg
     assert "6 times as long as m-n-k" in dial.status
 
@@ -115,7 +114,7 @@ def test_a_failure_is_told_and_not_raised_into_the_page() -> None:
     def wrong(*args: object, **kwargs: object) -> dict[str, Comparison]:
         raise WrongResult("m-n-k computes something else")
 
-    dial = LoopOrderDial(race=wrong, roofs=roofs)
+    dial = LoopOrderDial(race=wrong, roof=ROOF)
     dial._handle_custom_msg({"task": "measure"}, [])
     assert dial.status == "WrongResult: m-n-k computes something else"
     assert not dial.busy

@@ -103,8 +103,10 @@ def test_equal_misses_and_unequal_ones_are_told_apart() -> None:
 
 def test_the_fastest_order_may_miss_more() -> None:
     rates = {"m-n-k": 0.06, "k-m-n": 1.0}
-    assert "misses more often" in sentences.layout_said(rates, {"m-n-k": 2.0, "k-m-n": 1.0})
-    assert "among those" in sentences.layout_said(rates, {"m-n-k": 1.0, "k-m-n": 2.0})
+    said = sentences.layout_said(rates, {"m-n-k": 2.0, "k-m-n": 1.0}, 1.0)
+    assert "misses more often" in said and "an order removes both" in said
+    said = sentences.layout_said(rates, {"m-n-k": 12.0, "k-m-n": 20.0}, 1.0)
+    assert "more often" not in said and "12.0 times as long" in said and "no order" in said
 
 
 def test_a_rule_that_does_not_hold_is_not_said_to() -> None:
