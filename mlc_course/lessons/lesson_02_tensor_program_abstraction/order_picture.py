@@ -38,7 +38,7 @@ def pairs_svg(program: IRModule | PrimFunc | Schedule) -> str:
         (PAGE_OURS, "none", f"{int(kept.sum()):,} pairs keep their order"),
         ("none", AMBER, f"{int(sums.sum()):,} pairs are terms of one sum"),
         ("none", PAGE_INK, f"{free:,} pairs are free (white)"),
-        (PAGE_INK, "none", "told on the other side already"),
+        (PAGE_INK, "none", "the same pairs again"),
     )
     for place, (fill, stroke, words) in enumerate(legend):
         y = TOP + 40 + 34 * place
