@@ -167,9 +167,9 @@ def layout_said(rates: Mapping[str, float], seconds: Mapping[str, float], before
     """Say which orders miss least and run fastest in a layout; ``before`` was m-k-n's time."""
     fewest, fast = min(rates, key=rates.__getitem__), min(seconds, key=seconds.__getitem__)
     ratio = seconds[fast] / before
-    said = f"fewest misses: {fewest} ({rates[fewest]:.3f}); fastest: {fast} ({rates[fast]:.3f}). "
+    said = f"fewest misses: {fewest} ({rates[fewest]:.3f}); fastest: {fast} ({rates[fast]:.3f}).\n"
     if rates[fast] > 1.5 * rates[fewest]:
-        said += "The fastest order misses more often than it need.\n"
+        said += "The fastest order misses more often than another. "
     said += f"It takes {ratio:.1f} times as long as m-k-n with B as it was. "
     if ratio > BEYOND:
         return said + "In this layout, no order alone removes both causes."
