@@ -14,7 +14,8 @@ MOST_MINUTES = 50
 WORDS_A_MINUTE, LINES_A_MINUTE = 160, 16
 PREDICTION, BLANK, WIDGET, IN_CLASS = 1, 2, 3, 8  # minutes
 SAID = re.compile(r"about (\d+) minutes")
-JUDGES = re.compile(r"^(blanks\.\w+|attempt)\(.*\)$")  # the line that judges what was written
+# the line that judges what was written
+JUDGES = re.compile(r"^(?:\w+ = )?(?:(?:lesson\.)?blanks\.\w+|attempt)\(.*\)$", re.MULTILINE)
 
 
 def read(path: Path) -> Any:
@@ -48,7 +49,7 @@ def predictions(code: list[str]) -> int:
 
 def blanks(code: list[str]) -> int:
     """The places where the reader writes a line or more."""
-    return sum(bool(JUDGES.match(source.strip().splitlines()[-1])) for source in code if source)
+    return sum(bool(JUDGES.search(source)) for source in code)
 
 
 def calls(source: str) -> Iterator[str]:
@@ -67,9 +68,14 @@ def is_collapsed(cell: Any) -> bool:
 
 
 def unexplained(term: str, first: int, prose: Mapping[int, str]) -> Iterator[int]:
-    """Yield the lessons that use a term without a link before the ``first`` that explains it."""
-    use = re.compile(rf"\b{re.escape(term)}s?\b", re.IGNORECASE)
+    """Yield the lessons before the ``first`` that explains a term, whose first use has no link."""
+    word = rf"\b{re.escape(term)}s?\b"
+    use = re.compile(rf"`[^`]*`|(?P<linked>\[[^\]]*\]\([^)]*\))|(?P<bare>{word})", re.IGNORECASE)
     for lesson, text in prose.items():
-        bare = re.sub(r"`[^`]*`|\[[^\]]*\]\([^)]*\)", "", text)
-        if lesson < first and use.search(bare):
-            yield lesson
+        if lesson < first:
+            for found in use.finditer(text):
+                if found["bare"]:
+                    yield lesson
+                    break
+                if found["linked"] and re.search(rf"{word}[^\]]*\]\(glossary", found[0], re.I):
+                    break
