@@ -112,5 +112,5 @@ def _said_of_ratio(comparison: Comparison) -> str:
     (low, high), (first, third) = comparison.interval, comparison.ratio_iqr
     return (
         f"NumPy / ours: median {comparison.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f}, "
-        f"half of the rounds from {first:.3f} to {third:.3f}{comparison.mark}"
+        f"half from {first:.3f} to {third:.3f}{comparison.mark}"
     )
