@@ -23,7 +23,8 @@ class EvidenceMeter(Widget):
 
     ``pair`` is one of ``near_misses.NAMES``, ``prime`` one of ``LOWEST``, ``error`` the
     power of ten of the error asked for. Setting any of them starts again. ``one``, ``finish`` and
-    ``hunt`` test; ``meter`` holds what was found. Raises ``UsageError`` for values that it cannot show.
+    ``hunt`` test; ``meter`` holds what was found. Raises ``UsageError`` for values that it cannot
+    show.
     """
 
     tasks = ("one", "finish", "hunt", "restart")
@@ -82,7 +83,8 @@ class EvidenceMeter(Widget):
         self._act(self.meter.hunt)
         if self.meter.state != "passed":
             runs, error = self.meter.runs - before, power(-self.error)
-            self.status = f"{runs} runs and no wrong verdict; at most a share of {error} of all runs is wrong."
+            said = f"{runs} runs and no wrong verdict; "
+            self.status = said + f"at most a share of {error} of all runs is wrong."
 
     def _act(self, act: Callable[[], object]) -> None:
         self.busy = True
