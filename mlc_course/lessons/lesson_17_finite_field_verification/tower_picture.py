@@ -24,7 +24,7 @@ LEFT, COLUMN, ROW, WIDE, HIGH, TOP = 230.0, 210.0, 88.0, 148.0, 52.0, 46.0
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def exp_tower_svg(lowest: int, height: int, *, seed: int = 3) -> str:
+def exp_tower_svg(lowest: int, height: int, *, seed: int = 3082) -> str:
     """Draw a random x, exp(x), exp(exp(x)) and so on in a random tower above a tiny prime."""
     rng = random.Random(seed)
     tower = draw_tiny(lowest, height, rng)
