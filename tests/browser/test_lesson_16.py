@@ -25,11 +25,11 @@ def test_lesson_16_runs_and_its_tiles_light_up(page: Page, lab: str) -> None:
     map_.scroll_into_view_if_needed()
 
     changes(chart, lambda: map_.press("ArrowRight"))
-    expect(status).to_contain_text("Block x=1, y=0, iteration k=0 loads X[16:32, 0:32]")
+    expect(status).to_contain_text("Block x=1, y=0, iteration k=0 loads X[0:16, 0:32]")
     changes(chart, lambda: map_.press("ArrowDown"))
-    expect(status).to_contain_text("W[0:32, 96:192]")
+    expect(status).to_contain_text("Block x=1, y=1, iteration k=0 loads X[16:32, 0:32]")
     changes(chart, lambda: map_.locator("#block-3-2").hover())
-    expect(status).to_contain_text("Block x=3, y=2, iteration k=0 loads X[48:64, 0:32]")
+    expect(status).to_contain_text("Block x=3, y=2, iteration k=0 loads X[32:48, 0:32]")
 
     changes(chart, lambda: map_.locator("#block-1-1").click())  # kept on the way to the buttons
     changes(chart, lambda: map_.locator("#block-1-3").hover())
@@ -40,9 +40,9 @@ def test_lesson_16_runs_and_its_tiles_light_up(page: Page, lab: str) -> None:
     expect(status).to_contain_text("Block x=3, y=2, iteration k=0")
 
     changes(chart, lambda: page.get_by_role("button", name="Step", exact=True).click())
-    expect(status).to_contain_text("iteration k=1 loads X[48:64, 32:64]")
+    expect(status).to_contain_text("iteration k=1 loads X[32:48, 32:64]")
     changes(chart, lambda: page.get_by_role("button", name="To the end").click())
-    expect(status).to_contain_text("stores Y[48:64, 192:288]")
+    expect(status).to_contain_text("stores Y[32:48, 288:384]")
 
     map_.scroll_into_view_if_needed()
     page.screenshot(path=SCREENSHOTS / "lesson_16.png")

@@ -117,6 +117,16 @@ WRONG = [
         f"my_mish = {text('mish', 'e = exp(X); s = shift(e, by=1); l = log(s); F = tanh(l)')!r}",
         "log is more than a field has",
     ),
+    ("mish-test", mish("return np.tanh(x)"), "np.tanh is more than a field has"),
+    (
+        "mish-test",
+        mish("return x * m.tanh(m.log(1 + m.exp(x)))"),
+        "m.tanh is more than a field has",
+    ),
+    ("mish-test", mish("return 0.5 * x"), "numbers are whole here"),
+    ("mish-test", mish("return math.exp(x)"), "mish fails"),
+    ("mish-test", mish("return 3"), "mish returns no formula of x"),
+    ("mish-test", mish("return x * (1 + m.exp(x)) ** 2.5"), "powers are whole numbers"),
     (
         "mish-test",
         f"my_mish = {text('mish', 'F = add(X, X)', 'Z[n=8], X[n]')!r}",
@@ -125,8 +135,8 @@ WRONG = [
     ("mish-test", "my_mish = 'x * tanh(log(1 + exp(x)))'", "cannot be read"),
     ("mish-test", "my_mish = 3", "an answer of another kind"),
     # 2. A pair that always passes
-    ("pair-test", pair("F = mul(X, X)", "F = add(X, X)"), "the tester notices"),
-    ("pair-test", pair("a = mul(X, X); F = mul(a, X)", SAME), "the tester notices"),
+    ("pair-test", pair("F = mul(X, X)", "F = add(X, X)"), "the tester notices the difference"),
+    ("pair-test", pair("a = mul(X, X); F = mul(a, X)", SAME), "the tester notices the difference"),
     ("pair-test", pair(SAME, "F = sub(X, z); z = sub(X, X)"), "nothing is called 'z'"),
     ("pair-test", pair("a = add(X, X); F = sub(a, X)", SAME), "they are the same function"),
     ("pair-test", pair("F = scale(X, by=8)", SAME), "left: scale"),
@@ -139,7 +149,7 @@ WRONG = [
     ("needed-test", needed(FORMULA.replace("math.comb(k, 2)", "k")), "a wrong result for (2, 1"),
     ("needed-test", needed(FORMULA.replace("math.comb(k, 2)", "k**2")), "a wrong result"),
     ("needed-test", needed(FORMULA.replace("math.log(W)", "W")), "a wrong result"),
-    ("needed-test", needed(FORMULA, "c * one"), "c makes tests weak"),
+    ("needed-test", needed(FORMULA, "c * one"), "a test learns nothing"),
     ("needed-test", needed(FORMULA, "1 - c * (1 - one)", "pass"), "36 pairs, and only 31"),
     (
         "needed-test",
@@ -161,7 +171,7 @@ WRONG = [
     ("hide-test", hide(eps="1/k"), "no size 'k'"),
     ("hide-test", LOOPLESS, "no such loop"),
     ("hide-test", hide(catch="luck"), "not one of the choices"),
-    ("hide-test", hide(catch="larger primes"), "which sizes does it test?"),
+    ("hide-test", hide(catch="larger primes"), "which sizes does screen test?"),
     # 5. Bug hunt
     ("hunt-test", hunt(xs=[0, 0]), "xs is not a list of 3 to 100 whole numbers"),
     ("hunt-test", hunt(xs=[0, 0, 3]), "at x = 3 the colleague's tester says"),
@@ -178,7 +188,7 @@ WRONG = [
     (
         "hunt-test",
         hunt("if b == 0: continue", *CAREFUL[1:]),
-        "at 6, the right one has none",
+        "at 6, the right has none",
     ),
     ("hunt-test", hunt("if b and d and a * d != c * b: return 'different'", "said += b > 0"), "✘"),
 ]
@@ -187,6 +197,7 @@ WRONG = [
 RIGHT = [
     ("mish-test", mish("u = 1 + m.exp(x)", "return x * (u - 1 / u) / (u + 1 / u)")),
     ("mish-test", mish("e = m.exp(x)", "n = e * (e + 2)", "return x * n / (n + 2)")),
+    ("mish-test", mish("u = 1 + m.exp(x)", "return x * (u**2 - 1) / (u**2 + 1)")),
     ("mish-test", mish("u = 1 + m.exp(x)", "return x - 2 * x / (u * u + 1)")),
     ("pair-test", pair(SAME, SEVENTH)),
     ("pair-test", pair("a = add(X, X); b = add(a, a); F = add(b, b)", SAME)),
@@ -257,3 +268,19 @@ def test_the_pairs_of_exercise_4_are_in_the_notebook_and_behave_as_said(
     except Undecided:  # something has no value
         equal = False
     assert equal == (reason == "accepted, rightly")
+
+
+def test_no_wrong_answer_gets_a_tick_from_the_visible_part(complain: Complain) -> None:
+    """Three of each exercise at least; what is wrong is said before anything is handed in."""
+    judged = dict.fromkeys((test for test, _, _ in WRONG), 0)
+    for test, answer, _ in WRONG:
+        assert complain(ASSIGNMENT, test, answer, hidden=False), (test, answer)
+        judged[test] += 1
+    assert len(judged) == 6
+    assert min(judged.values()) >= 3
+
+
+def test_a_formula_that_cannot_be_written_replaces_the_one_before(complain: Complain) -> None:
+    first = mish("u = 1 + m.exp(x)", "return x * (u * u - 1) / (u * u + 1)")
+    assert not complain(ASSIGNMENT, "mish-test", first)
+    assert "np.tanh" in complain(ASSIGNMENT, "mish-test", f"{first}\n{mish('return np.tanh(x)')}")

@@ -21,7 +21,7 @@ HATCH = (
 def agreement_svg(
     got: Array, expected: Array, tiles: tuple[int, int], *, tolerance: float = 1e-6
 ) -> str:
-    """A matrix as ``tiles`` (down, across), each with the share of its elements that is right.
+    """Draw a matrix as ``tiles`` (down, across), each with the share of its elements that is right.
 
     Right is within ``tolerance`` of the largest expected element. Raises ``UsageError`` for shapes
     that differ, or that the tiles do not divide.

@@ -33,7 +33,7 @@ class MugraphExplorer(Widget):
 
     ``kernel`` chooses among the block graphs, in their order, ``block`` is the number along each
     grid axis, ``step`` an iteration, or the time after all of them, when the block stores. Setting
-    any of them changes ``svg`` and ``status``. Raises ``UsageError`` for what is not there.
+    any of them changes ``svg`` and ``status``. Raises ``UsageError`` for others.
     """
 
     kernel = traitlets.Unicode("").tag(sync=True)
@@ -55,7 +55,7 @@ class MugraphExplorer(Widget):
             raise UsageError(
                 f"{graph.name}: no block graph to explore",
                 expected="a kernel graph with a graph-defined operator",
-                hint="draw it with mugraph.draw.graph_svg",
+                hint="draw it with mugraph.picture.graph_svg",
             )
         super().__init__(kernels=list(self._places))
         self.kernel = self.kernels[0]
@@ -121,7 +121,7 @@ class MugraphExplorer(Widget):
         self.status = self._said(self.iteration)
 
     def _show(self) -> None:
-        """Every step of the chosen block."""
+        """Show every step of the chosen block."""
         block, steps = tuple(self.block), self._steps()
         lit = [
             self._stage.lit(
@@ -140,7 +140,7 @@ class MugraphExplorer(Widget):
         return words[0].upper() + words[1:]
 
     def _steps(self) -> list[Index]:
-        """The iterations to walk through, and () at the end."""
+        """Return the iterations to walk through, and () at the end."""
         if not self.kernel:
             return [()]
         loops = self.inside.loops
@@ -178,7 +178,7 @@ class MugraphExplorer(Widget):
             )
 
     def static_html(self) -> str:
-        """The graph, one block at work in an early iteration, and what all blocks load."""
+        """Return the graph, one block at work in an early iteration, and what all blocks load."""
         block = tuple(self.block) if any(self.block) else tuple(n // 2 for n in self.extents)
         iteration = self._steps()[min(1, len(self._steps()) - 1)]
         words = sentence(self.graph, self.place, block, iteration)
@@ -190,10 +190,10 @@ class MugraphExplorer(Widget):
 
 
 def explore(graph: KernelGraph) -> MugraphExplorer:
-    """The explorer of a graph; raises ``UsageError`` for one without a block graph."""
+    """Return the explorer of a graph; raise ``UsageError`` for one without a block graph."""
     return MugraphExplorer(graph)
 
 
 def _called(graph: KernelGraph, place: int) -> str:
-    """A block graph by what it makes."""
+    """Return the name of a block graph: what it makes."""
     return ", ".join(graph.equations[place].names)

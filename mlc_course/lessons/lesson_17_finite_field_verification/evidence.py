@@ -1,9 +1,8 @@
-"""The worth of one test: what it lets pass, counted at tiny primes, beside the bound of theory.
+"""How often one test accepts graphs that differ, counted at tiny primes, and the bound for it.
 
-The bound is that of ``verify.error_bound``, on the same formulas, for tiny primes on which tests go
-wrong often enough to be counted. The verifier proves its primes by a theorem that needs large ones;
-here they are divided by everything, and nothing but the primes is different. A test in which
-something is divided by zero is drawn again.
+The bound is the verifier's, on the same formulas, for primes so small that tests go wrong often
+enough to be counted. The verifier proves that its large primes are prime by a theorem; here trial
+division does. Nothing else is different. A test that divides by zero is drawn again.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -51,19 +50,19 @@ def is_prime(n: int) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def above(q: int) -> Successors:
-    """Every prime c*q + 1 with c up to ``FACTORS``, and for each a number of order q modulo it."""
+    """Return every prime c*q + 1, c up to ``FACTORS``, each with a number of order q modulo it."""
     primes = tuple(p for p in range(2 * q + 1, FACTORS * q + 2, 2 * q) if is_prime(p))
     return Successors(primes, tuple(_root(q, p) for p in primes))
 
 
 def _root(q: int, p: int) -> int:
-    """The order of a**((p - 1) / q) divides the prime q; if it is not 1, it is q."""
+    """Return a number of order q: that of a**((p - 1) / q) divides the prime q, so is 1 or q."""
     return next(w for a in range(2, p) if (w := pow(a, (p - 1) // q, p)) != 1)
 
 
 @lru_cache
 def tiny_levels(q: int, height: int) -> Levels:
-    """The set from which towers of ``height`` primes above q are drawn.
+    """Return the set from which towers of ``height`` primes above q are drawn.
 
     Raises ``UsageError`` for another q than those in ``LOWEST``, and for more than two levels.
     """
@@ -161,7 +160,7 @@ class Trial:
 
 
 def trial(left: KernelGraph, right: KernelGraph, prime: int) -> Trial:
-    """A test of two graphs with one output each, on the sizes that they have.
+    """Return a test of two graphs with one output each, on the sizes that they have.
 
     ``prime`` is one of ``LOWEST``. Raises ``UsageError`` for another one, for other
     inputs or outputs, and for exp nested deeper than towers of tiny primes go.
@@ -187,7 +186,7 @@ def trial(left: KernelGraph, right: KernelGraph, prime: int) -> Trial:
 def accepted(
     left: KernelGraph, right: KernelGraph, prime: int, tests: int, *, seed: int | None = None
 ) -> Evidence:
-    """Test two graphs so many times modulo a tiny prime, and count how often they pass."""
+    """Test two graphs ``tests`` times modulo a tiny prime, and count how often they pass."""
     if tests < 1:
         raise UsageError("tests", expected="1 or more", got=tests)
     made = trial(left, right, prime)
@@ -205,7 +204,7 @@ def needed(bound: float, error: float) -> int | None:
 
 
 def recorded() -> dict[str, Any]:
-    """All near misses at all tiny primes, as ``benchmarks/evidence.py`` has counted them.
+    """Return the counts of ``benchmarks/evidence.py``: all near misses at all tiny primes.
 
     Holds ``machine``, ``date``, ``tests``, and ``pairs`` with ``name``, ``said`` and ``points``.
     """
@@ -216,8 +215,21 @@ def recorded() -> dict[str, Any]:
     return found
 
 
+RARE = 1e-6  # how seldom luck explains a count above its bound
+
+
+def beyond_luck(record: Mapping[str, Any]) -> list[str]:
+    """Return the points of a record whose count is above the bound by more than luck explains."""
+    return [
+        f"{pair['name']} modulo {point['prime']}"
+        for pair in record["pairs"]
+        for point in pair["points"]
+        if Evidence(record["tests"], point["accepted"], point["bound"]).luck < RARE
+    ]
+
+
 def zeros(left: KernelGraph, right: KernelGraph, prime: int) -> NDArray[np.bool_]:
-    """At which of all points (x, y) modulo ``prime`` two graphs of two scalars without exp agree.
+    """Return at which points (x, y) modulo ``prime`` two graphs of two scalars, without exp, agree.
 
     Shape (prime, prime). Raises ``UsageError`` for other graphs. Where something is divided by
     zero they do not agree.

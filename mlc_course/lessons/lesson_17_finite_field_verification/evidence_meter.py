@@ -19,11 +19,12 @@ SEED = 14
 
 
 class EvidenceMeter(Widget):
-    """Tests of one pair, one by one or a run at a time.
+    """A widget that tests one pair of graphs, one test or one run at a time.
 
     ``pair`` is one of ``near_misses.NAMES``, ``prime`` one of ``LOWEST``, ``error`` the
-    power of ten of the error asked for. Setting one begins anew. ``one``, ``finish`` and ``hunt``
-    test; ``meter`` holds what was found. Raises ``UsageError`` for values that it cannot show.
+    power of ten of the error asked for. Setting any of them starts again. ``one``, ``finish`` and
+    ``hunt`` test; ``meter`` holds what was found. Raises ``UsageError`` for values that it cannot
+    show.
     """
 
     tasks = ("one", "finish", "hunt", "restart")
@@ -69,7 +70,7 @@ class EvidenceMeter(Widget):
         return Meter(near_misses.pair(self.pair), self.prime, 10.0**self.error, rng)
 
     def one(self) -> None:
-        """One more test."""
+        """Make one more test."""
         self._act(self.meter.one)
 
     def finish(self) -> None:
@@ -77,12 +78,13 @@ class EvidenceMeter(Widget):
         self._act(self.meter.finish)
 
     def hunt(self) -> None:
-        """Run after run until a verdict is wrong; an interrupt keeps what is done."""
+        """Make run after run until a verdict is wrong; an interrupt keeps what is done."""
         before = self.meter.runs
         self._act(self.meter.hunt)
         if self.meter.state != "passed":
             runs, error = self.meter.runs - before, power(-self.error)
-            self.status = f"{runs} runs, and no wrong verdict; at most {error} of all runs are."
+            said = f"{runs} runs and no wrong verdict; "
+            self.status = said + f"at most a share of {error} of all runs is wrong."
 
     def _act(self, act: Callable[[], object]) -> None:
         self.busy = True
@@ -104,7 +106,7 @@ class EvidenceMeter(Widget):
         self.status = said(self.meter)
 
     def static_html(self) -> str:
-        """The choice as it is, and a wrong verdict that was found at the smallest prime."""
+        """Return the present choice, and a wrong verdict found at the smallest prime."""
         found = Meter(near_misses.pair("cube"), LOWEST[0], 0.1, random.Random(SEED))
         found.hunt()
         shown = (self.meter, found)
@@ -112,32 +114,32 @@ class EvidenceMeter(Widget):
 
 
 def said(meter: Meter) -> str:
-    """The state of a meter in a sentence or two."""
+    """Return the state of a meter in a sentence or two."""
     bound, wanted, made = meter.trial.bound, meter.tests_needed, len(meter.run)
     if wanted is None:
         return (
-            f"At the prime {meter.prime} nothing is stated, however many tests are made: "
-            "the bound of one test is not below 1."
+            f"At the prime {meter.prime} nothing is stated, however many tests you make: "
+            "the bound for one test is not below 1."
         )
     if not made:
         return (
-            f"One test misses a difference with probability {bound:.3g} at most; after {wanted}, "
-            f"at most {bound**wanted:.2g} is left."
+            f"One test misses a difference with probability {bound:.3g} at most; {wanted} tests "
+            f"miss it with {bound**wanted:.2g} at most."
         )
     if meter.state == "refused":
-        return f"Test {made} refuses. The graphs differ, without any doubt."
+        return f"Test {made} refuses. This proves that the graphs differ."
     accept = "1 test accepts" if made == 1 else f"{made} tests accept"
     if meter.state == "open":
         return (
-            f"So far {accept}. Different graphs get here with probability {meter.bound:.2g}, "
+            f"So far {accept}. Different graphs get here with probability {meter.bound:.2g} "
             "at most."
         )
     if meter.truth:
         return (
             f"Verdict: equal. {accept}; different graphs get here with probability "
-            f"{meter.bound:.2g}, at most. The verdict is right."
+            f"{meter.bound:.2g} at most. The verdict is right."
         )
     return (
-        f"Verdict: equal, and it is wrong. {accept}; the bound is how often that happens, at most: "
-        f"{meter.bound:.2g}. It came in run {meter.runs}."
+        f"Verdict: equal, and it is wrong. {accept}, which happens with probability "
+        f"{meter.bound:.2g} at most. It came in run {meter.runs}."
     )

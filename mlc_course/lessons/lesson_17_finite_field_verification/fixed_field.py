@@ -1,11 +1,11 @@
-"""One test with nothing drawn: the primes 167 and 83, the root 3, and the numbers 0, 1, 2, ...
+"""A test that draws nothing: the primes 167 and 83, the root 3, and the inputs 0, 1, 2, ...
 
-So does Mirage's code test (``include/mirage/config.h``, ``utils/fingerprint_functions.h`` and
+Mirage's code tests like this (``include/mirage/config.h``, ``utils/fingerprint_functions.h`` and
 ``src/kernel/input.cc``, read in April 2026; its paper has 227 and 113, and random inputs). Input k
 begins at 0 without a GPU, at 100003 k with one. ``1/0`` is 1, sqrt(x) is x**((p + 1)/4), and an exp
 leaves 0 in the field of exponents, so that a second exp gives 1. Two of its habits are not modelled
-here: it computes silu(x) as x exp(x), and max not by an order. It is what *not* to do; the course
-tests with ``verify.py``.
+here: it computes silu(x) as x exp(x), and max without an order. It shows what to avoid; the course
+itself tests with ``mugraph.verify``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import random
 
 import numpy as np
 
-from mlc_course.errors import UsageError
+from mlc_course.errors import Undecided, UsageError
 from mlc_course.mugraph.ir import Array, KernelGraph, Shape, evaluate
-from mlc_course.mugraph.verify import Field, Residues, Tower
+from mlc_course.mugraph.verify import Field, Residues, Tower, verify
 
 P, Q, ROOT = 167, 83, 3
 STEP = 100_003  # from one input's first number to the next one's, where they are apart
@@ -86,3 +86,28 @@ def accepts(
     )
     pairs = zip(ours, theirs, strict=True)
     return all(all(map(np.array_equal, a.levels, b.levels)) for a, b in pairs)
+
+
+def always_passes(left: KernelGraph, right: KernelGraph, *, tests: int = 20) -> bool:
+    """Tell whether this tester accepts two graphs in so many tests with random inputs."""
+    return all(accepts(left, right, seed=seed) for seed in range(tests))
+
+
+HEAD = ("pair", "0, 1, 2, ...", "inputs apart", "inputs random", "in truth")
+
+
+def verdicts(left: KernelGraph, right: KernelGraph) -> tuple[str, ...]:
+    """Return what ``accepts`` says in each of its three ways, and the verifier's word.
+
+    The columns of ``HEAD``, after the first.
+    """
+    found = [
+        accepts(left, right),
+        accepts(left, right, apart=True),
+        accepts(left, right, seed=1),
+    ]
+    try:
+        truth = "equal" if verify(left, right).equal else "different"
+    except Undecided:
+        truth = "undecided"
+    return (*("accepts" if each else "refuses" for each in found), truth)

@@ -162,11 +162,11 @@ def _cross(x: float, y: float, r: float) -> str:
 
 def _legend(truth: bool) -> Iterator[str]:
     y = STRIP_TOP + ROWS * CELL + 14
-    word = "accepts" if truth else "accepts, which is false"
+    word = "accepts" if truth else "accepts, wrongly"
     yield _mark(24, y, True, truth)
     yield text(40, y + 5, word, size=SMALL, anchor="start")
     yield _cross(260, y, 7)
-    yield text(276, y + 5, "refuses: they differ, for certain", size=SMALL, anchor="start")
+    yield text(276, y + 5, "refuses: proves that they differ", size=SMALL, anchor="start")
 
 
 # --- the bound ------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def _fall(meter: Meter) -> Iterator[str]:
     most = max(SHORTEST, meter.tests_needed or 0, len(meter.run))
     scale = Decades(PLOT_TOP, PLOT_FOOT, -1.15 * math.log10(meter.error) + 0.5)
     step = (MIDDLE - 40 - LEFT) / most
-    title = "stated: all of them accept two different graphs at most so often"
+    title = "bound: the probability that all of them accept graphs that differ"
     yield text(10, PLOT_TOP - 34, title, size=SMALL, anchor="start")
     yield from scale.drawn(LEFT, MIDDLE - 40)
     for n in _numbers(most):
@@ -232,7 +232,7 @@ def _numbers(most: int) -> range:
 def _all(meter: Meter) -> Iterator[str]:
     left = MIDDLE + 66
     scale = Decades(PLOT_TOP, PLOT_FOOT, 3)
-    title = "one test accepts: stated, counted"
+    title = "one test accepts: bound, count"
     yield text(MIDDLE, PLOT_TOP - 34, title, size=SMALL, anchor="start")
     yield from scale.drawn(left, RIGHT)
     y = scale.y(meter.trial.bound)
@@ -241,7 +241,7 @@ def _all(meter: Meter) -> Iterator[str]:
     yield text(RIGHT, y + 19, stated, size=SMALL, anchor="end", bold=True)
     found = meter.counted
     if found is None or meter.truth:
-        words = "equal graphs: always" if meter.truth else "no test is made yet"
+        words = "equal graphs: always" if meter.truth else "no test yet"
         yield text((left + RIGHT) / 2, PLOT_FOOT + 20, words, size=SMALL)
         return
     at = left + 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 
 from mlc_course.drawing import (
@@ -16,16 +17,29 @@ from mlc_course.drawing import (
     rect,
     text,
 )
-from mlc_course.mugraph.verify import Residues, Tower
+from mlc_course.lessons.lesson_17_finite_field_verification.evidence import draw_tiny
+from mlc_course.mugraph.verify import Field, Residues, Tower
 
 LEFT, COLUMN, ROW, WIDE, HIGH, TOP = 230.0, 210.0, 88.0, 148.0, 52.0, 46.0
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
+def exp_tower_svg(lowest: int, height: int, *, seed: int = 3082) -> str:
+    """Draw a random x, exp(x), exp(exp(x)) and so on in a random tower above a tiny prime."""
+    rng = random.Random(seed)
+    tower = draw_tiny(lowest, height, rng)
+    field = Field([tower], rng, independence=1)
+    values = [("x", field.random(()))]
+    for _ in range(height):
+        name, value = values[-1]
+        values.append((f"exp({name})", field.exp(value)))
+    return tower_svg(tower, values)
+
+
 def tower_svg(tower: Tower, values: Sequence[tuple[str, Residues]]) -> str:
     """A column for each value, the first one's exp beside it and so on; a row for each level.
 
-    Values are scalars of a field with this one tower. Level 0 stands lowest.
+    Values are scalars of a field with this one tower. Level 0 is the lowest row.
     """
     height = len(tower.primes)
     parts: list[str] = []

@@ -14,6 +14,7 @@ from mlc_course.lessons.lesson_17_finite_field_verification.evidence import (
     Evidence,
     above,
     accepted,
+    beyond_luck,
     draw_tiny,
     is_prime,
     needed,
@@ -149,6 +150,24 @@ def test_what_is_recorded_is_what_is_counted_here() -> None:
             stated = trial(known.left, known.right, point["prime"]).bound
             assert stated == pytest.approx(point["bound"])
             assert Evidence(record["tests"], point["accepted"], point["bound"]).luck > CHANCE
+
+
+def test_a_count_above_its_bound_is_named() -> None:
+    record = recorded()
+    assert not beyond_luck(record)
+    pairs = [dict(each) for each in record["pairs"]]
+    pairs[0]["points"] = [{"prime": 31, "accepted": 11_000, "bound": 3 / 31}]
+    assert beyond_luck({"tests": 100_000, "pairs": pairs}) == ["cube modulo 31"]
+
+
+def test_the_pairs_that_the_lesson_says_reach_their_bound_do() -> None:
+    record, share = recorded(), {}
+    for each in record["pairs"]:
+        last = each["points"][-1]
+        share[each["name"]] = last["accepted"] / record["tests"] / last["bound"]
+    assert min(share["cube"], share["exponent off by y"]) > 0.95
+    assert share["exp of exp"] > 0.8
+    assert share["matrices swapped"] < 0.1
 
 
 def test_primes_are_prime_and_roots_have_their_order() -> None:

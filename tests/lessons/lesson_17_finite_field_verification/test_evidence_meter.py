@@ -18,7 +18,7 @@ def widget() -> EvidenceMeter:
 
 def test_it_starts_with_a_pair_and_no_test(widget: EvidenceMeter) -> None:
     assert "x·x·x" in widget.svg
-    assert "no test is made yet" in widget.svg
+    assert "no test yet" in widget.svg
     assert widget.status.startswith("One test misses a difference with probability 0.0968")
     assert (widget.can_run, widget.can_hunt, widget.busy) == (True, True, False)
 
@@ -35,7 +35,7 @@ def test_one_more_test_is_one_more_mark(widget: EvidenceMeter) -> None:
 
 def test_a_run_ends_in_a_refusal_or_a_verdict(widget: EvidenceMeter) -> None:
     widget.finish()
-    assert "refuses. The graphs differ" in widget.status
+    assert "This proves that the graphs differ" in widget.status
     widget.pair = "stable softmax"
     widget.finish()
     assert widget.status.endswith("The verdict is right.")
@@ -52,7 +52,9 @@ def test_a_wrong_verdict_is_found_and_labelled(widget: EvidenceMeter) -> None:
 def test_a_hunt_in_vain_is_told(widget: EvidenceMeter) -> None:
     widget.pair, widget.error = "exponent off by y", -9
     widget.hunt()
-    assert widget.status == "400 runs, and no wrong verdict; at most 1e-9 of all runs are."
+    assert widget.status == (
+        "400 runs and no wrong verdict; at most a share of 1e-9 of all runs is wrong."
+    )
     assert widget.meter.passed == 0
 
 
@@ -68,7 +70,7 @@ def test_a_choice_begins_anew(widget: EvidenceMeter, trait: str, value: Any) -> 
 def test_a_prime_that_states_nothing_cannot_run(widget: EvidenceMeter) -> None:
     widget.pair, widget.prime = "mean forgotten", 5
     assert (widget.can_run, widget.can_hunt) == (False, False)
-    assert "nothing is stated, however many tests" in widget.status
+    assert "nothing is stated, however many tests you make" in widget.status
 
 
 def test_there_is_nothing_to_hunt_for_in_equal_graphs(widget: EvidenceMeter) -> None:

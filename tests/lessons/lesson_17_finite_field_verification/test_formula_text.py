@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mlc_course.errors import GraphError
-from mlc_course.lessons.lesson_17_finite_field_verification.formula_text import written_as
+from mlc_course.lessons.lesson_17_finite_field_verification.formula_text import (
+    REFUSED,
+    written_as,
+)
 from mlc_course.mugraph.ir import ops, parse, run
 from mlc_course.mugraph.verify import verify
 
@@ -19,6 +22,7 @@ MEANINGS: tuple[tuple[Callable[[Any, Any], Any], Callable[[Any], Any]], ...] = (
     (lambda m, x: 3 - x * 2 / 5, lambda x: 3 - x * 2 / 5),
     (lambda m, x: (x - 1) * (x + x) - 4, lambda x: (x - 1) * (x + x) - 4),
     (lambda m, x: 2 * x / (1 + x * x), lambda x: 2 * x / (1 + x * x)),
+    (lambda m, x: (1 + x) ** 3, lambda x: (1 + x) ** 3),
 )
 
 
@@ -39,11 +43,26 @@ def test_the_courses_own_meanings_can_be_written_down() -> None:
         assert verify(parse(text), known).equal
 
 
-def test_more_than_a_field_has_is_refused() -> None:
-    with pytest.raises(GraphError, match=r"m\.log"):
-        written_as(lambda m, x: m.log(x), "f")
-    with pytest.raises(GraphError, match="what it returns"):
-        written_as(lambda m, x: 3, "f")
+@pytest.mark.parametrize(
+    ("meaning", "words"),
+    [
+        (lambda m, x: m.log(x), "m.log is more than a field has"),
+        (lambda m, x: np.tanh(x), "np.tanh is more than a field has"),
+        (lambda m, x: x.exp(), "x.exp is more than a field has"),
+        (lambda m, x: 0.5 * x, "write x / 2"),
+        (lambda m, x: m.exp(1), "m.exp takes a formula of x"),
+        (lambda m, x: x**0.5, "powers are whole numbers"),
+        (lambda m, x: math.exp(x), "f fails"),
+        (lambda m, x: 3, "f returns no formula of x"),
+    ],
+)
+def test_more_than_a_field_has_is_refused_in_words(
+    meaning: Callable[[Any, Any], Any], words: str
+) -> None:
+    text = written_as(meaning, "f")
+    assert text is not None
+    assert text.startswith(REFUSED)
+    assert words in text
 
 
 def test_what_is_not_written_yet_is_nothing() -> None:
@@ -51,3 +70,4 @@ def test_what_is_not_written_yet_is_nothing() -> None:
         raise NotImplementedError
 
     assert written_as(empty, "f") is None
+    assert written_as(lambda m, x: ..., "f") is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+import math
 import random
 from xml.etree import ElementTree
 
@@ -10,10 +12,18 @@ import pytest
 
 from mlc_course.drawing import Decades, power
 from mlc_course.errors import UsageError
+from mlc_course.lessons.lesson_17_finite_field_verification.conjugates_picture import (
+    conjugates_svg,
+    norm,
+    of_order,
+)
 from mlc_course.lessons.lesson_17_finite_field_verification.evidence import recorded
 from mlc_course.lessons.lesson_17_finite_field_verification.evidence_picture import evidence_svg
 from mlc_course.lessons.lesson_17_finite_field_verification.meter import Meter, meter_svg
-from mlc_course.lessons.lesson_17_finite_field_verification.tower_picture import tower_svg
+from mlc_course.lessons.lesson_17_finite_field_verification.tower_picture import (
+    exp_tower_svg,
+    tower_svg,
+)
 from mlc_course.lessons.lesson_17_finite_field_verification.zeros_picture import zeros_svg
 from mlc_course.mugraph.mutants import pair
 from mlc_course.mugraph.verify import Field, Tower
@@ -62,6 +72,41 @@ def test_levels_of_a_tower_and_its_holes() -> None:
     below = int(x.levels[0].item()) if x.levels[0] is not None else -1
     assert f">{pow(7, below, 29)}<" in svg
     assert "level 2: modulo 59" in svg
+
+
+def test_a_tower_is_drawn_for_exps_in_exps() -> None:
+    svg = exp_tower_svg(7, height=2)
+    assert ">exp(exp(x))<" in svg
+    assert "level 2: modulo" in svg
+    assert svg.count(">a hole<") == 3
+
+
+def test_a_number_has_the_order_only_modulo_primes_that_divide_its_norm() -> None:
+    for number in range(2, 40):
+        for p in (11, 31, 41, 61, 71, 101, 131):
+            residues = of_order(5, p)
+            assert len(residues) == 4
+            product = math.prod(number - w for w in residues)
+            assert (product - norm(number, 5)) % p == 0
+            assert (number % p in residues) == (norm(number, 5) % p == 0)
+
+
+def test_the_complex_distances_multiply_to_the_norm() -> None:
+    roots = [cmath.exp(2j * math.pi * k / 5) for k in range(1, 5)]
+    for number in (2, 3):
+        assert math.prod(abs(number - z) for z in roots) == pytest.approx(norm(number, 5))
+
+
+def test_the_unlucky_prime_is_marked_and_said() -> None:
+    svg = conjugates_svg(2, primes=(11, 31))
+    assert "2 has order 5 modulo 31" in svg
+    assert svg.count('stroke-width="3"') == 1
+    assert "= 31<" in svg
+    assert "modulo none of the primes" in conjugates_svg(3, primes=(31, 41))
+    ElementTree.fromstring(svg)
+    for wrong in ({"number": 4}, {"number": 2, "primes": (7,)}):
+        with pytest.raises(UsageError):
+            conjugates_svg(**wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["cube", "stable softmax", "mean forgotten"])
