@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.tensor_program.memory import Cache, Traffic, traffic
 from mlc_course.tensor_program.problems import FLOAT_BYTES
+from mlc_course.tensor_program.processor import Assembly
 from mlc_course.tensor_program.schedule import steps
 from mlc_course.tensor_program.tir import PrimFunc, Schedule, T
 
@@ -62,6 +63,11 @@ def untiled(sch: Schedule) -> None:
     """The best order without tiles: m, k, n."""
     steps.reorder(sch, "C", "m", "k", "n")
     steps.hoist_init(sch, "C", "k")
+
+
+def multiply_adds(hot: Assembly) -> int:
+    """Return the multiply-adds of a hot loop; SSE takes two instructions for one."""
+    return hot.multiply_adds or max(1, hot.histogram()["arithmetic"] // 2)
 
 
 # --- what the sizes of the caches predict -------------------------------------------------------

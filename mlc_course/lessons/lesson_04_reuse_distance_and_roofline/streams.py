@@ -1,4 +1,4 @@
-"""Problems that read long vectors once: almost no arithmetic for each byte, and some."""
+"""Problems that read a long vector once: one operation for each element, and two dozen."""
 
 from __future__ import annotations
 
@@ -7,39 +7,21 @@ from collections.abc import Callable
 import numpy as np
 
 from mlc_course.machine import describe
-from mlc_course.tensor_program.problems import Array, Operand, Workload, placeholders
+from mlc_course.tensor_program.problems import FLOAT_BYTES, Array, Operand, Workload
 from mlc_course.tensor_program.schedule import lookup, polynomial_exp, steps
 from mlc_course.tensor_program.tir import Schedule, te, tirx
 
-LENGTH = 1 << 23
+LEAST, MOST = 1 << 23, 1 << 25  # elements
 
 
-def dot(length: int = LENGTH) -> Workload:
-    """D = sum of X[k] Y[k]; its schedule is ``dot_in_vectors``."""
-    operands = (Operand("X", (length,)), Operand("Y", (length,)))
-
-    def expression() -> list[te.Tensor]:
-        x, y = placeholders(operands)
-        k = te.reduce_axis((0, length), name="k")
-        return [x, y, te.compute((1,), lambda d: te.sum(x[k] * y[k], axis=[k]), name="D")]
-
-    def numpy(x: Array, y: Array, out: Array) -> None:
-        out[0] = np.dot(x, y)
-
-    return Workload(
-        name="dot",
-        sizes={"length": length},
-        operands=operands,
-        result=Operand("D", (1,)),
-        expression=expression,
-        numpy=numpy,
-        exact=lambda x, y: np.array([x @ y]),
-        flops=2 * length,
-        tolerance=1e-2,  # millions of terms of either sign nearly cancel; the rounding stays
-    )
+def long_vector() -> int:
+    """Return a length so that a vector and its result are twice as large as the last cache."""
+    here = describe()
+    last = max(here.l1d_bytes, here.l2_bytes, here.l3_bytes)
+    return min(max(LEAST, last // FLOAT_BYTES), MOST)
 
 
-def relu(length: int = LENGTH) -> Workload:
+def relu(length: int) -> Workload:
     """Y = max(X, 0), element by element."""
     return _pointwise(
         "relu",
@@ -50,7 +32,7 @@ def relu(length: int = LENGTH) -> Workload:
     )
 
 
-def exp(length: int = LENGTH) -> Workload:
+def exp(length: int) -> Workload:
     """Y = exp(X), element by element."""
     return _pointwise("exp", length, te.exp, lambda x, out: np.exp(x, out=out), np.exp)
 
@@ -86,11 +68,3 @@ def in_vectors(sch: Schedule) -> None:
         polynomial_exp(sch, "Y")
     steps.split(sch, "Y", "i", describe().lanes)
     steps.vectorize(sch, "Y", "i_1")
-
-
-def dot_in_vectors(sch: Schedule) -> None:
-    """D by sums side by side that fill four vectors, as one sum waits for itself."""
-    lanes = steps.several_sums(sch, "D", "k", 4 * describe().lanes)
-    *_, k, lane = lookup.loops(sch, lanes)
-    steps.vectorize(sch, lanes, lane)
-    steps.hoist_init(sch, lanes, k)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.lessons.lesson_06_tiling.narrow_vectors import race_targets, vector_targets
-from mlc_course.lessons.lesson_06_tiling.tiles import Tile, tiled, untiled
+from mlc_course.lessons.kit.tiles import Tile, tiled, untiled
+from mlc_course.lessons.lesson_07_two_levels.narrow_vectors import race_targets, vector_targets
 from mlc_course.machine import describe
 from mlc_course.tensor_program.problems import matmul
 from mlc_course.tensor_program.processor import assembly

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from mlc_course.errors import SizeError, UsageError
-from mlc_course.lessons.lesson_06_tiling.tiles import (
+from mlc_course.lessons.kit.tiles import (
     Tile,
     best_for,
     fetched_lines,
