@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from mlc_course.machine import describe
-
+REGISTERS = re.compile(r"(\d+) registers of \d+ bits, which is W = (\d+) float32 each")
 NUMBER = r"(\d+(?:\.\d+)?)"
 ADDITION = re.compile(rf"^(\w+): {NUMBER} ns an addition", re.M)
 CHAINS = re.compile(r"(\d+) lanes?, (\d+) additions, a chain of (\d+): (.*)")
@@ -27,7 +26,14 @@ def faults(said: Mapping[str, str]) -> Iterator[str]:
     yield from chains(said)
     yield from needed(said)
     yield from waiting(said)
-    yield from registers(said)
+    yield from register_rule(said)
+
+
+def machine(said: Mapping[str, str]) -> tuple[int, int]:
+    """Return the vector registers and the lanes of the machine that the lesson ran on."""
+    found = REGISTERS.search(said["hook-registers"])
+    assert found, said["hook-registers"]
+    return int(found[1]), int(found[2])
 
 
 def hook(said: Mapping[str, str]) -> Iterator[str]:
@@ -55,7 +61,7 @@ def rounding(said: Mapping[str, str]) -> Iterator[str]:
 
 def chains(said: Mapping[str, str]) -> Iterator[str]:
     """In so many registers of sums there are as many chains; written out, a sum is still one."""
-    lanes = describe().lanes
+    _, lanes = machine(said)
     for line in said["chains-count"].splitlines():
         sums, found = re.search(r"(\d+) sums?", line), CHAINS.search(line)
         if not sums or not found:
@@ -75,7 +81,7 @@ def chains(said: Mapping[str, str]) -> Iterator[str]:
 
 def needed(said: Mapping[str, str]) -> Iterator[str]:
     """The chains that are needed are the time that waits over the time between two starts."""
-    lanes = describe().lanes
+    _, lanes = machine(said)
     text = said["sums-measure"]
     every = {int(sums): float(ns) for sums, _, ns in EVERY.findall(text)}
     told = WAITING.search(text)
@@ -102,13 +108,13 @@ def waiting(said: Mapping[str, str]) -> Iterator[str]:
             yield f"lose-short: {told} additions wait in {sums} sums"
 
 
-def registers(said: Mapping[str, str]) -> Iterator[str]:
+def register_rule(said: Mapping[str, str]) -> Iterator[str]:
     """A tile's registers are counted rightly, and the rule's hits too."""
-    here, right = describe(), 0
+    (registers, lanes), right = machine(said), 0
     found = TILE.findall(said["tiles-rule"])
     for rows, columns, needs, have, spills, remark in found:
-        vectors = int(columns) // here.lanes
-        if int(needs) != int(rows) * vectors + vectors + 1 or int(have) != here.vector_registers:
+        vectors = int(columns) // lanes
+        if int(needs) != int(rows) * vectors + vectors + 1 or int(have) != registers:
             yield f"tiles-rule: {rows} x {columns} needs {needs} of {have}"
         agrees = (int(needs) > int(have)) == (int(spills) > 0)
         right += agrees
