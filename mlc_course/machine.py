@@ -37,7 +37,7 @@ STAND_IN = "MLC_COURSE_ISA"
 ON_X86 = ("AVX-512", "AVX2", "SSE")  # the widest first
 # Another machine's caches: sizes of the levels from the first on, such as 32K,256K,1M.
 OTHER_CACHES = "MLC_COURSE_CACHES"
-OTHER_WAYS = 8, 8, 16
+OTHER_WAYS = 8, 8, 16  # 12 where a size has a factor of 3, as 48K has
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 
@@ -159,7 +159,7 @@ def _asked_caches() -> dict[str, int]:
         )
     found = {"line": 64}
     for name, size, ways in zip(("l1d", "l2", "l3"), sizes, OTHER_WAYS, strict=False):
-        found[name], found[f"{name}_ways"] = size, ways
+        found[name], found[f"{name}_ways"] = size, ways if size % 3 else 12
     return found
 
 

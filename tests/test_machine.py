@@ -309,6 +309,8 @@ def test_a_machine_stands_in_for_one_with_other_caches(fresh: pytest.MonkeyPatch
     assert (found.l1d_bytes, found.l2_bytes, found.l3_bytes) == (1 << 15, 1 << 18, 1 << 20)
     assert (found.l1d_ways, found.l2_ways, found.l3_ways) == machine.OTHER_WAYS
     assert found.cpu.endswith("(caches of 32K,256K,1M)")
+    fresh.setenv("MLC_COURSE_CACHES", "48K,2M,64M")
+    assert machine.describe().l1d_ways == 12
 
 
 @pytest.mark.parametrize("asked", ["much", "256K,32K", "0", "32K,256K,1M,2M", "1K"])

@@ -3,6 +3,7 @@
 The box itself is ``mlc_course.mugraph.box``.
 """
 
+from mlc_course.lessons.lesson_15_gpu_in_a_box import checks
 from mlc_course.lessons.lesson_15_gpu_in_a_box.access_meter import AccessMeter
 from mlc_course.lessons.lesson_15_gpu_in_a_box.count_pictures import (
     compared,
@@ -18,6 +19,7 @@ __all__ = [
     "AccessMeter",
     "PUZZLES",
     "attempt",
+    "checks",
     "compared",
     "gpu_svg",
     "gpu_words",

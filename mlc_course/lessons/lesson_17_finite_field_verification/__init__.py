@@ -1,5 +1,6 @@
 """Lesson 17: how good is one test? The evidence meter, at primes small enough to err."""
 
+from mlc_course.lessons.lesson_17_finite_field_verification import blanks, checks
 from mlc_course.lessons.lesson_17_finite_field_verification.conjugates_picture import (
     conjugates_svg,
     norm,
@@ -50,6 +51,8 @@ __all__ = [
     "accepts",
     "always_passes",
     "beyond_luck",
+    "blanks",
+    "checks",
     "conjugates_svg",
     "draw_tiny",
     "evidence_svg",

@@ -3,7 +3,7 @@
 Read ``knobs`` first: one kernel in several forms, and what each costs.
 """
 
-from mlc_course.lessons.lesson_19_from_graph_to_code import blanks
+from mlc_course.lessons.lesson_19_from_graph_to_code import blanks, checks
 from mlc_course.lessons.lesson_19_from_graph_to_code.changes import (
     CHANGES,
     caught_by,
@@ -43,6 +43,7 @@ __all__ = [
     "blanks",
     "caught_by",
     "changed",
+    "checks",
     "column_of",
     "cpu_race",
     "crowded",
