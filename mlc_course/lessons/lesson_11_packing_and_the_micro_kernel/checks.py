@@ -35,7 +35,7 @@ NO_ROOM = "the sums have registers enough: how wide is each vector that the prog
 # --- 1. Other machines, other tiles ---------------------------------------------------------------
 
 
-def tiles(mine: object) -> None:
+def tiles(mine: Any) -> None:
     """Check the tile of each machine: it fits, and none that fits loads less."""
     check(given(mine), fewest_loads("AVX2", 16, 8), fewest_loads("NEON", 32, 4))
 
@@ -96,7 +96,7 @@ def _tile(answer: Any, machine: str, lanes: int) -> tuple[int, int]:
 # --- 2. Pack the other operand --------------------------------------------------------------------
 
 
-def packed_left(mine: object) -> None:
+def packed_left(mine: Any) -> None:
     """Check that C reads panels of A, and that the program misses seldom enough."""
     check(scheduled(mine, matmul(16, 1024, 32)), computes(), holds(reads_panels), misses(30_000))
 
@@ -130,7 +130,7 @@ def reads_panels(program: Program) -> str:
 # --- 3. Bug hunt: sums that fit, and spill --------------------------------------------------------
 
 
-def without_spills(mine: object) -> None:
+def without_spills(mine: Any) -> None:
     """Check the tile of 4 x 3 vectors: nothing on the stack, full vectors, few loads."""
     check(
         scheduled(mine, matmul(64, 256, 192)),
@@ -189,7 +189,7 @@ def full_vectors(program: Program) -> str:
 # --- 4. Bug hunt: one line of NumPy ---------------------------------------------------------------
 
 
-def shapes(mine: object) -> None:
+def shapes(mine: Any) -> None:
     """Check the two shapes: one on which the line is wrong, one on which it is right by luck."""
     check(
         given(mine),
@@ -203,7 +203,7 @@ def panels(b: Array) -> Array:
     return np.stack([b[:, left : left + PANEL] for left in range(0, b.shape[1], PANEL)])
 
 
-def packed(mine: object) -> None:
+def packed(mine: Any) -> None:
     """Check the repaired line on a small matrix of two panels."""
     small = np.arange(256.0).reshape(2, 128)
     moved = "which row of B does the second row of the first panel come from?"
@@ -240,7 +240,7 @@ def _still_wrong(answer: Any) -> str | None:
 # --- 5. Counter-examples: what is a bad row? ------------------------------------------------------
 
 
-def columns(mine: object) -> None:
+def columns(mine: Any) -> None:
     """Check the two row lengths: each breaks one half of the rule."""
     check(
         given(mine),

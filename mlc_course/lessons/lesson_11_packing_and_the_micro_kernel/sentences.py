@@ -48,6 +48,13 @@ def rows_sentence(ratios: Mapping[int, float]) -> str:
     return "Gains and losses alternate: a neighbour disturbs this race. Run the cell again."
 
 
+def fastest_sentence(found: Mapping[str, Comparison]) -> str:
+    """Return which program won a race, and which others are as fast within the limit."""
+    best = max(found.values(), key=lambda each: each.ratio).ratio
+    first = [name for name, each in found.items() if each.ratio > best * (1 - CLOSE)]
+    return f"fastest here: {' and '.join(first)}"
+
+
 def tiled_answer(ratio: float) -> str:
     """Return the answer to the first question: the speed of the tiled program beside NumPy."""
     bounds = ((0.75, 0), (0.5, 1), (0.25, 2))

@@ -15,7 +15,7 @@ TEST = (
     "out of the innermost loop."
 )
 MAIN = (
-    ("parallel", "pack-B", "addresses only: a panel of B is one straight run of memory"),
+    ("parallel", "pack-B", "B is packed, and tiles are summed in a buffer of their own"),
     ("pack-B", "micro-kernel", "the rows of a tile are written out, each sum has a name"),
     ("micro-kernel", "pack-per-panel", "a few panels are packed, used and packed over"),
     ("pack-per-panel", "larger-stays", "the larger operand stays, the smaller one passes by"),
