@@ -16,7 +16,7 @@ from mlc_course.lessons.lesson_11_packing_and_the_micro_kernel.kernels import (
     name,
     slots,
 )
-from mlc_course.machine import Machine
+from mlc_course.machine import Machine, runs_as_written
 from mlc_course.measure import Comparison
 from mlc_course.tensor_program.processor import Assembly
 from mlc_course.units import milliseconds
@@ -54,6 +54,11 @@ def order_sentence(
         pairs += 1
         right += (expected > 1) == (measured > 1)
     best = max(found, key=lambda tile: found[tile].ratio)
+    if not runs_as_written():
+        return (
+            f"fastest: {best}. Counts and times do not belong together here: instructions are "
+            f"counted for {machine.isa}, and run as code for narrower registers."
+        )
     if not pairs:
         return f"fastest: {best}. No two tiles differ clearly in this race; run the cell again."
     verdict = "the two limits explain the order" if right == pairs else "something else counts too"
