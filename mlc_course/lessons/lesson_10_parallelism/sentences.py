@@ -77,8 +77,10 @@ def cure(before: Comparison, after: Comparison) -> str:
     if after.interval[0] > before.interval[1]:
         return "With exp inside the parallel loop, the second thread brings more."
     if after.interval[1] < before.interval[0]:
-        return "The serial share is gone and the gain is smaller: something else waits here."
-    return "No clear difference in this run: something else than the serial share waits here."
+        return (
+            "The serial share is gone and the gain is smaller: something else holds the workers up."
+        )
+    return "No clear difference in this run: something other than the serial share costs time."
 
 
 def crowded(quiet: Mapping[str, Comparison], busy: Mapping[str, Comparison]) -> str:
