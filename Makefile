@@ -28,6 +28,9 @@ setup: .venv/.ready ## set up .venv, once
 	$(BIN)/python -m pip install --quiet -e '.[lab,dev]' -c constraints.txt
 	@# nbgrader looks here from every folder of the course
 	@ln -sfn ../../../nbgrader_config.py .venv/etc/jupyter/nbgrader_config.py
+	@# exported pages show the static form of widgets: from the terminal, and from JupyterLab's menu
+	@ln -sfn ../../../nbconvert_config.json .venv/etc/jupyter/jupyter_nbconvert_config.json
+	@ln -sfn ../../../nbconvert_config.json .venv/etc/jupyter/jupyter_server_config.json
 	@touch $@
 
 $(BIN)/python:

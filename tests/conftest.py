@@ -79,6 +79,8 @@ class FileByFile(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
+        if has_mark(path, "spread"):
+            return nodeid
         return next((name for name in TOGETHER if has_mark(path, name)), path)
 
 

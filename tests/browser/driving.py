@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
+from lesson_runs import faults_of_output, statements, text_of
 from playwright.sync_api import Locator, Page, Request, expect
 
 from .conftest import ROOT
 
 SCREENSHOTS = ROOT / "out" / "screenshots"
+RESPONSES: dict[str, list[int]] = {}  # milliseconds, by notebook
 LESSON_S = 420  # a lesson takes less than 90 seconds; a machine that runs tests is a busy one
 # Menus answer before the kernel does; JupyterLab's own objects say when it is ready.
 READY = """async () => {
@@ -34,6 +37,25 @@ COMPLAINTS = """() => window.jupyterapp.shell.currentWidget.content.widgets
   .flatMap((cell) => cell.model.outputs.toJSON()
     .filter((each) => each.output_type === 'error' || each.name === 'stderr')
     .map((each) => `${cell.model.id}: ${each.text ?? each.traceback.join('\\n')}`))"""
+# From what the reader did last (a click, a key) to the first change of the picture.
+WATCH = """(part) => {
+  const seen = window.mlcSeen = { act: null, change: null };
+  const note = (event) => { if (seen.change === null) seen.act = event.timeStamp; };
+  for (const kind of ['pointerdown', 'keydown', 'input', 'change', 'click']) {
+    document.addEventListener(kind, note, { capture: true });
+  }
+  new MutationObserver((_, observer) => {
+    seen.change = performance.now();
+    observer.disconnect();
+  }).observe(part, { subtree: true, childList: true, characterData: true, attributes: true });
+}"""
+ANSWERED = """() => [window.jupyterapp.shell.currentWidget.context.path,
+  Math.round(window.mlcSeen.change - (window.mlcSeen.act ?? window.mlcSeen.change))]"""
+OUTPUTS = """() => {
+  const { context, content } = window.jupyterapp.shell.currentWidget;
+  const code = content.widgets.filter((cell) => cell.model.type === 'code');
+  return [context.path, code.map((cell) => [cell.model.id, cell.model.outputs.toJSON()])];
+}"""
 INTERRUPT = "() => window.jupyterapp.commands.execute('notebook:interrupt-kernel')"
 
 
@@ -44,19 +66,31 @@ def open_notebook(page: Page, lab: str, name: str) -> None:
 
 
 def run_all(page: Page) -> None:
-    """Run all cells; none fails, and none writes to stderr."""
+    """Run all cells: none fails, none writes to stderr, and a lesson says nothing untrue."""
     page.evaluate(RUN_ALL)
     page.wait_for_function(OVER, timeout=1000 * LESSON_S, polling=500)
     page.evaluate(READY)
     complaints = page.evaluate(COMPLAINTS)
     assert not complaints, "\n".join(complaints)
+    path, cells = page.evaluate(OUTPUTS)
+    if path.startswith("notebooks/"):
+        said = {name: "\n".join(map(text_of, outputs)) for name, outputs in cells}
+        assert not list(statements(ROOT / path)(said))
+        assert not [
+            fault for name, each in cells for out in each for fault in faults_of_output(name, out)
+        ]
 
 
 def changes(part: Locator, act: Callable[[], None]) -> None:
-    """``act`` must lead to another picture."""
+    """``act`` must lead to another picture; how long that took is added to ``RESPONSES``."""
     before = part.inner_html()
+    part.evaluate(WATCH)
     act()
     expect(part).not_to_have_js_property("innerHTML", before)
+    path, milliseconds = part.page.evaluate(ANSWERED)
+    RESPONSES.setdefault(path, []).append(milliseconds)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    (SCREENSHOTS / "responses.json").write_text(json.dumps(RESPONSES, indent=1) + "\n")
 
 
 def strangers(page: Page, lab: str) -> list[str]:
