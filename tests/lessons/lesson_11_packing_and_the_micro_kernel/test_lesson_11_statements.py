@@ -36,14 +36,22 @@ def said() -> dict[str, str]:
     tile = kernels.lesson_tile(machine)
     depth, row = kernels.sum_length(machine, tile), 4 * tile.columns
     cache = kernels.second_cache(machine)
-    strides = {"narrow": 4096, "wide": 4 * kernels.wider(tile), "packed": row}
+    wide = kernels.wider(tile)
+    strides = {"B, 1024 columns": 4096, f"B, {wide} columns": 4 * wide, "packed": row}
     race = (
         "in place             157 ms   0.43 x NumPy's speed [0.31 to 0.80]\n"
         "copy first          78.5 ms   0.86 x NumPy's speed [0.77 to 1.28]\n"
     )
+    codes = kernels.counted(((4, 2), (16, 4)), machine)
+    counts = (
+        f"{name:>6}  sums  1  loads each {kernels.loads_each(code):.2f}  spills {code.spills}"
+        for name, code in codes.items()
+    )
     return {
+        "imports": f"{machine}: tiles of {tile}, sums of {depth:,} products",
+        "see-tile-counts": "\n".join(counts),
         "hook-race": race + "copy first is faster: the copy pays for itself here.",
-        "see-spills": spill_sentence(kernels.counted(((16, 4),), machine), (16, 4)),
+        "see-spills": spill_sentence(codes, (16, 4)),
         "see-cache-sets": "\n".join(
             sentence(name, Layout(depth, row, stride), cache) for name, stride in strides.items()
         ),
