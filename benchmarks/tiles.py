@@ -8,13 +8,12 @@ from pathlib import Path
 from common import Target, command_line, finish
 from tqdm import tqdm
 
+from mlc_course.lessons.kit import Tile, best_for, grid
 from mlc_course.lessons.lesson_06_tiling import (
+    NAME,
     Facts,
     Measured,
-    Tile,
-    best_for,
     cells,
-    grid,
     map_record,
     measure,
 )
@@ -58,7 +57,7 @@ def main() -> int:
                 bar.update()
     taken = map_record(map(typical, found.values()), caches)
     if arguments.recordings:
-        record.save(taken, arguments.recordings / "matmul_tiles.json")
+        record.save(taken, arguments.recordings / record.recording_file(NAME, taken))
     shown = cells(taken)
     fastest = max(each["ratio"] for each in shown.values())
     predicted = shown[best_for(caches[0].bytes)]

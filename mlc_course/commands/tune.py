@@ -15,7 +15,7 @@ from mlc_course.parallel import leave
 from mlc_course.tensor_program.ladders import climb, record
 from mlc_course.tensor_program.memory import roofs
 from mlc_course.tensor_program.problems import Workload, make_workload
-from mlc_course.tensor_program.search import RECORDINGS, Fleet, recordings, tune
+from mlc_course.tensor_program.search import Fleet, recordings, tune
 from mlc_course.tensor_program.search import strategy as strategy_of
 from mlc_course.units import milliseconds
 
@@ -149,22 +149,20 @@ def replay(name: str) -> int:
 
     Raises ``UsageError`` when none is recorded.
     """
-    shown = False
-    for entry in recordings():
-        folder = RECORDINGS / entry
-        about = tune.read_about(folder)
-        if about is None or about["workload"]["name"] != name:
-            continue
-        shown = True
-        workload = make_workload(name, tuple(about["workload"]["sizes"].values()))
+    known = recordings()
+    found = [each for each in known if each.workload.name == name]
+    if not found:
+        raise UsageError(
+            f"no search of {name!r} is recorded",
+            expected=" | ".join(sorted({each.workload.name for each in known})),
+            got=name,
+        )
+    for each in found:
+        about = each.about
         print(
             f"\n{about['strategy']}, {about['threads']} threads, {len(about['readings'])} "
-            f"trials, recorded on {record.made_on(about)}: "
+            f"trials. {each.where}: "
             f"{milliseconds(about['best_s'])}, NumPy / ours {about['ratio_to_numpy']:.3f}"
         )
-        compare_best(workload, folder, threads=about["threads"])
-    if not shown:
-        raise UsageError(
-            f"no search of {name!r} is recorded", expected=" | ".join(recordings()), got=name
-        )
+        compare_best(each.workload, each.folder, threads=about["threads"])
     return 0

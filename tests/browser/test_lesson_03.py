@@ -16,6 +16,7 @@ def test_lesson_03_runs_and_its_theatre_plays(page: Page, lab: str) -> None:
     asked = strangers(page, lab)
     open_notebook(page, lab, MEMORY)
     run_all(page)
+    expect(page.get_by_test_id("judged").first).to_contain_text("Nothing here yet")
 
     chart, status = page.get_by_test_id("chart"), page.get_by_test_id("status")
     slider, play = page.get_by_test_id("slider"), page.get_by_test_id("play")
@@ -33,7 +34,7 @@ def test_lesson_03_runs_and_its_theatre_plays(page: Page, lab: str) -> None:
     page.get_by_test_id("speed").select_option("60")
     play.press("Enter")
     expect(play).to_have_text("Pause")
-    expect(status).to_contain_text("has to go")
+    expect(status).to_contain_text("is dropped")
     play.press("Enter")
     expect(play).to_have_text("Play")
 
@@ -42,6 +43,11 @@ def test_lesson_03_runs_and_its_theatre_plays(page: Page, lab: str) -> None:
     page.get_by_test_id("end").click()
     expect(status).to_contain_text("65 misses so far")
     expect(page.get_by_test_id("runs").locator("tbody tr")).to_have_count(2)
+
+    bars = page.get_by_test_id("bars")
+    expect(bars).to_contain_text("NumPy")
+    changes(bars, lambda: page.get_by_test_id("program").select_option("rows"))
+    page.get_by_test_id("program").select_option("columns, padded")
 
     page.get_by_test_id("ways").select_option("16")
     expect(chart).to_contain_text("way 15")

@@ -7,6 +7,15 @@ from playwright.sync_api import Page, expect
 
 from .driving import SCREENSHOTS, changes, open_notebook, run_all, strangers
 
+ANSWER_MS = 150
+# Milliseconds from a click on an order to another picture, None if the picture stays as it was.
+TURN = """() => {
+  const stage = document.querySelector('[data-testid="stage"]'), before = stage.innerHTML;
+  const start = performance.now();
+  document.querySelector('[data-testid="order-n-k-m"]').click();
+  return stage.innerHTML === before ? null : performance.now() - start;
+}"""
+
 
 @pytest.mark.browser
 @pytest.mark.slow
@@ -35,11 +44,16 @@ def test_lesson_05_runs_and_its_dial_turns_by_mouse_and_by_keyboard(page: Page, 
     page.get_by_test_id("end").click()
     expect(said).to_contain_text("208 misses")
 
+    taken = page.evaluate(TURN)
+    assert taken is not None and taken < ANSWER_MS
+    box = page.get_by_test_id("stage").locator("..").bounding_box()
+    assert box is not None and box["height"] < 500
+
     changes(chart, lambda: chart.locator("#row-1").click())
     expect(page.get_by_test_id("order-m-k-n")).to_be_checked()
     page.get_by_test_id("size").select_option("64")
     page.get_by_test_id("measure").click()
-    expect(chart).to_contain_text("64 x 64 matrices")
+    expect(chart).to_contain_text("64 x 64, one thread")
 
     stage.scroll_into_view_if_needed()
     page.screenshot(path=SCREENSHOTS / "lesson_05.png")

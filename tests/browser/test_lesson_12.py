@@ -50,7 +50,7 @@ def test_lesson_12_runs_and_a_search_can_be_scrubbed(lesson: Page) -> None:
     expect(report).to_contain_text("T.sblock")
 
     changes(chart, lambda: page.get_by_test_id("strategy-packing").check())
-    expect(chart).to_contain_text("best of evolutionary")
+    expect(chart).to_contain_text("evolving")
 
     page.screenshot(path=SCREENSHOTS / "lesson_12.png")
 

@@ -32,7 +32,7 @@ def flaws(**changed: str) -> str:
     ],
 )
 def test_flaws(complain: Complain, answer: str, told: str) -> None:
-    assert told in complain(ASSIGNMENT, "five-flaws-test", answer)
+    assert told in complain(ASSIGNMENT, "five-flaws-test", answer, hidden=False)
 
 
 def test_what_is_visible_does_not_tell_which_flaws_are_right(complain: Complain) -> None:
@@ -85,13 +85,13 @@ def fair_ratio(readings):
             "the picture",
         ),
         ("def fair_ratio(readings):\n    print(1.25)", "None"),
-        ("def fair_ratio(readings):\n    return 1.25", "case 1 of 20"),
+        ("def fair_ratio(readings):\n    return 1.25", "ours takes twice as long"),
         ("fair_ratio = 1.25", "an answer of another kind"),
         ("def fair_ratio(readings):\n    return readings['numpy']", "your code raises an error"),
     ],
 )
 def test_ratios(complain: Complain, answer: str, told: str) -> None:
-    assert told in complain(ASSIGNMENT, "fair-ratio-test", answer)
+    assert told in complain(ASSIGNMENT, "fair-ratio-test", answer, hidden=False)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def floor(value: str) -> str:
     ],
 )
 def test_floors(complain: Complain, answer: str, told: str) -> None:
-    assert told in complain(ASSIGNMENT, "floor-test", answer)
+    assert told in complain(ASSIGNMENT, "floor-test", answer, hidden=False)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,9 @@ def test_floors(complain: Complain, answer: str, told: str) -> None:
     ],
 )
 def test_rounds_that_break_nothing(complain: Complain, rounds: str, told: str) -> None:
-    assert told in complain(ASSIGNMENT, "counter-example-test", f"three_rounds = {rounds}")
+    assert told in complain(
+        ASSIGNMENT, "counter-example-test", f"three_rounds = {rounds}", hidden=False
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,11 @@ def linear_relu(X, W, b, out):
     [
         (loops(first="pass"), "where each element gets its first value"),
         (loops(step="out[m, n] += X[m, k] * W[k, n] + b[n]", last="pass"), "how often is b[n]"),
-        (loops(step="out[m, n] = max(out[m, n] + X[m, k] * W[k, n], 0)"), "relu of the whole sum"),
-        (loops(last="out[m, n] += b[n]"), "relu of the whole sum"),
+        (
+            loops(step="out[m, n] = max(out[m, n] + X[m, k] * W[k, n], 0)"),
+            "relu applies to the whole sum",
+        ),
+        (loops(last="out[m, n] += b[n]"), "relu applies to the whole sum"),
         (loops(step="out[m, n] = X[m, k] * W[k, n]"), "where each element gets its first value"),
         (loops(step="out[m, n] += X[m, k] * W[n, k]"), "your code raises an error"),
         (loops(end="pass"), "None is not an array"),
@@ -42,7 +45,40 @@ def linear_relu(X, W, b, out):
     ],
 )
 def test_layers(complain: Complain, answer: str, told: str) -> None:
-    assert told in complain(ASSIGNMENT, "low-level-test", answer)
+    assert told in complain(ASSIGNMENT, "low-level-test", answer, hidden=False)
+
+
+HEAD = "import numpy as np\ndef linear_relu(X, W, b, out):\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (HEAD + "    out[:] = np.maximum(X @ W + b, 0)\n    return out", "a slice, .maximum, @"),
+        (HEAD + "    return np.maximum(np.dot(X, W) + b, 0, out=out)", ".maximum, .dot"),
+        (
+            HEAD
+            + "    for m in range(len(X)):\n        out[m] = b\n"
+            + "        for k in range(len(W)):\n            out[m] += X[m, k] * W[k]\n"
+            + "        for n in range(len(b)):\n            out[m, n] = max(out[m, n], 0)\n"
+            + "    return out",
+            "too few loops inside each other",
+        ),
+        (
+            loops(
+                first="S = [0]",
+                step="S[0] += X[m, k] * W[k, n]",
+                last="out[m, n] = max(S[0] + b[n], 0)",
+            ),
+            "memory of your own",
+        ),
+    ],
+)
+def test_what_is_no_loop_over_elements_gets_no_tick(
+    complain: Complain, answer: str, told: str
+) -> None:
+    said = complain(ASSIGNMENT, "low-level-test", answer, hidden=False)
+    assert told in said
 
 
 @pytest.mark.parametrize(
@@ -51,10 +87,11 @@ def test_layers(complain: Complain, answer: str, told: str) -> None:
         loops(first="out[m, n] = b[n]", last="out[m, n] = max(out[m, n], 0)"),
         """
 def linear_relu(X, W, b, out):
-    out[:] = 0
     for k in range(X.shape[1]):
         for m in range(X.shape[0]):
             for n in range(W.shape[1]):
+                if k == 0:
+                    out[m, n] = 0
                 out[m, n] += X[m, k] * W[k, n]
     for m in range(X.shape[0]):
         for n in range(W.shape[1]):
@@ -94,21 +131,21 @@ RELU_FIRST = [
         ([["linear", ["X", "W1", "b1"], "S1", [16, 128]]], "no such function"),
         ([STEPS[1]], "read before it is written"),
         ([STEPS[0], ["transpose", ["W2"], "V1", [128, 10]]], "written twice"),
-        ([["add", ["X", "W1"], "S1", [16, 784]]], "reads something else"),
+        ([["add", ["X", "W1"], "S1", [16, 784]]], "other operands than in the table"),
         ([["add", ["X", "b1"], "S1", [16, 784]]], "add(X, b1): the sizes do not fit"),
         ([["matmul", "X", "V1", "P1"]], "step 1 has another form"),
-        ([["relu", ["X"], "R", (16.5,)]], "another shape than you say"),
-        (STEPS[:4], "the last step writes something else"),
-        (WITHOUT_RELU, "computes something else than the network"),
-        (RELU_FIRST, "computes something else than the network"),
-        ([*STEPS[:6], ["add", ["P2", "b2"], "Z", [16, 10]]], "writes something else"),
+        ([["relu", ["X"], "R", (16.5,)]], "R has another shape"),
+        (STEPS[:4], "the last step writes another tensor"),
+        (WITHOUT_RELU, "computes something other than the network"),
+        (RELU_FIRST, "computes something other than the network"),
+        ([*STEPS[:6], ["add", ["P2", "b2"], "Z", [16, 10]]], "writes another tensor"),
         ([], "not a list of steps"),
         ("relu(X @ W1.T + b1)", "not a list of steps"),
         ([None], "step 1 has another form"),
     ],
 )
 def test_splits(complain: Complain, steps: object, told: str) -> None:
-    assert told in complain(ASSIGNMENT, "split-test", f"network = {steps!r}")
+    assert told in complain(ASSIGNMENT, "split-test", f"network = {steps!r}", hidden=False)
 
 
 def test_other_splits(complain: Complain) -> None:
@@ -161,7 +198,7 @@ def softmax(*lines: str) -> str:
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the wrong ones overflow
 def test_softmaxes(complain: Complain, answer: str, told: str) -> None:
-    assert told in complain(ASSIGNMENT, "softmax-test", answer)
+    assert told in complain(ASSIGNMENT, "softmax-test", answer, hidden=False)
 
 
 @pytest.mark.parametrize(
@@ -216,18 +253,18 @@ NEVER_FREED = peak(
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (peak("return sum(sizes.values())"), "the rest is gone"),
-        (peak("return max(sizes.values())"), "exist side by side"),
-        (IN_PLACE, "exist side by side"),
-        (peak("return 2 * max(sizes.values())"), "not all results have one size"),
+        (peak("return sum(sizes.values())"), "and nothing else"),
+        (peak("return max(sizes.values())"), "what it reads and what it writes"),
+        (IN_PLACE, "what it reads and what it writes"),
+        (peak("return 2 * max(sizes.values())"), "results of different sizes"),
         (FIRST_READ_FREES, "needed until the second time"),
-        (NEVER_FREED, "of 40"),
+        (NEVER_FREED, "alive in its own step only"),
         (peak("return sum(sizes[name] for name in steps[0]['reads'])"), "KeyError: 'X'"),
         (peak("print(300)"), "None"),
     ],
 )
 def test_memories(complain: Complain, answer: str, told: str) -> None:
-    assert told in complain(ASSIGNMENT, "memory-test", answer)
+    assert told in complain(ASSIGNMENT, "memory-test", answer, hidden=False)
 
 
 def test_another_memory(complain: Complain) -> None:

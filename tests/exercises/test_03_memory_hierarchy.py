@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from answers import Complain, both_tests
+
+from mlc_course.grading.process import Finding, Verdict
 
 ASSIGNMENT = "03_memory_hierarchy"
 
@@ -12,16 +17,6 @@ def predict(rows: object, columns: object, padded: object, again: object) -> str
         f'my_misses = {{"rows": {rows}, "columns": {columns}, "padded columns": {padded}, '
         f'"ten times": {again}}}'
     )
-
-
-def attainable(*lines: str) -> str:
-    body = "".join(f"    {line}\n" for line in lines)
-    return f"def attainable(flops, traffic, peak, bandwidth):\n{body}"
-
-
-LIMITS = 'limits = {"peak": peak} | {k: flops / b * bandwidth[k] for k, b in traffic.items() if b}'
-NAMED = "name = {}(limits, key=limits.get)"
-RESULT = "return limits[name], name"
 
 
 def simulator(
@@ -50,6 +45,17 @@ def misses(addresses, line, sets, ways):
 """
 
 
+def ring(place: str, steps: str) -> str:
+    """The colleague's function, with one of its lines mended."""
+    return f"""
+def ring(order):
+    following = [0] * len(order)
+    for step in {steps}:
+        following[{place}] = order[(step + 1) % len(order)]
+    return following
+"""
+
+
 def matrix(rows: object, row_length: object) -> str:
     return f'my_matrix = {{"rows": {rows}, "row_length": {row_length}}}'
 
@@ -61,50 +67,30 @@ WRONG = [
     ("predict-misses-test", predict(65536 / 16, 65536, 4352, 6400), "rows: not a whole number"),
     ("predict-misses-test", predict(4096, 65536, 4352, 102_402), "ten times: more or fewer"),
     ("predict-misses-test", predict(4096, 0, 4352, 6400), "columns: more or fewer"),
-    ("predict-misses-test", predict(4096, 4096, 4352, 6400), "columns: 0.0625 times the count"),
-    ("predict-misses-test", predict(4096, 65536, 69632, 6400), "padded columns: 16 times"),
-    ("predict-misses-test", predict(4096, 65536, 4352, 640), "ten times: 0.1 times the count"),
-    ("predict-misses-test", predict(8192, 65536, 4352, 640), "2 of 4 predictions are off"),
-    # 2. Under which roof?
-    ("attainable-test", attainable(LIMITS, NAMED.format("max"), RESULT), "24 GB/s"),
-    (
-        "attainable-test",
-        attainable(
-            "limits = {k: flops / b * bandwidth[k] for k, b in traffic.items() if b}",
-            NAMED.format("min"),
-            RESULT,
-        ),
-        "no program is faster than the peak",
-    ),
-    (
-        "attainable-test",
-        attainable(LIMITS.replace("flops / b", "b / flops"), NAMED.format("min"), RESULT),
-        "1/12 operation per byte",
-    ),
-    (
-        "attainable-test",
-        attainable(
-            'limits = {"peak": peak, "memory": flops / traffic["memory"] * 24}',
-            NAMED.format("min"),
-            RESULT,
-        ),
-        "every level is a limit",
-    ),
-    ("attainable-test", attainable("return min(2.0, peak)"), "2.0 is not a list of 2"),
-    (
-        "attainable-test",
-        attainable(LIMITS.replace(" if b", ""), NAMED.format("min"), RESULT),
-        "ZeroDivisionError",
-    ),
-    # 3. A cache in twenty lines
+    ("predict-misses-test", predict(4096, 4096, 4352, 6400), "3 of 4 are right"),
+    ("predict-misses-test", predict(4096, 65536, 69632, 6400), "3 of 4 are right"),
+    ("predict-misses-test", predict(4096, 65536, 4352, 640), "which sets do the lines"),
+    ("predict-misses-test", predict(8192, 65536, 4352, 640), "2 of 4 are right"),
+    # 2. A cache in twenty lines
     ("simulator-test", simulator(line="address"), "bytes 0 to 63 are one line"),
     ("simulator-test", simulator(hits=True), "bytes 0 to 63 are one line"),
     ("simulator-test", simulator(chosen="address % sets"), "are in three sets"),
     ("simulator-test", simulator(chosen="0", room="sets * ways"), "share set 0"),
     ("simulator-test", simulator(refresh=False), "line 0 has just been used"),
     ("simulator-test", simulator(room="ways + 1"), "share set 0"),
-    ("simulator-test", simulator(room="2"), "in case"),
+    ("simulator-test", simulator(room="2"), "one set of three ways"),
     ("simulator-test", "misses = 3", "an answer of another kind"),
+    # 3. A walk that is caught
+    ("ring-test", ring("step", "range(len(order) - 1)"), "what comes after place 2?"),
+    ("ring-test", ring("order[step]", "range(len(order) - 1)"), "the last place of this walk"),
+    ("ring-test", ring("step", "range(len(order))"), "what comes after place 2?"),
+    ("ring-test", "def ring(order):\n    return order\n", "what comes after place 2?"),
+    ("ring-test", "def ring(order):\n    return [*order[1:], order[0]]\n", "after place 2?"),
+    (
+        "ring-test",
+        "def ring(order):\n    return [*range(1, len(order)), 0]\n",
+        "what comes after place 2?",
+    ),
     # 4. It fits, and misses every time
     ("fits-and-misses-test", "my_matrix = (12, 3072)", "not an answer to every part"),
     ("fits-and-misses-test", matrix(12, 1024), "row_length: a power of two"),
@@ -121,15 +107,6 @@ WRONG = [
 RIGHT = [
     ("predict-misses-test", predict(4097, 65537, 4353, 6401)),
     ("predict-misses-test", "import numpy as np\n" + predict(4200, "np.int64(65000)", 4500, 6000)),
-    (
-        "attainable-test",
-        attainable(
-            "seconds = {k: b / bandwidth[k] for k, b in traffic.items()}",
-            'seconds["peak"] = flops / peak',
-            "slow, name = max((s, k) for k, s in seconds.items())",
-            "return [flops / slow, name]",
-        ),
-    ),
     ("simulator-test", simulator()),
     (
         "simulator-test",
@@ -145,6 +122,15 @@ RIGHT = [
         "            lines.popitem(last=False)\n"
         "    return count\n",
     ),
+    ("ring-test", ring("order[step]", "range(len(order))")),
+    (
+        "ring-test",
+        "def ring(order):\n"
+        "    following = [0] * len(order)\n"
+        "    for step in range(-1, len(order) - 1):\n"
+        "        following[order[step]] = order[step + 1]\n"
+        "    return following\n",
+    ),
     ("fits-and-misses-test", matrix(9, 3072)),
     ("fits-and-misses-test", matrix(20, 1536)),
     ("fits-and-misses-test", matrix(500, 3072)),
@@ -156,6 +142,22 @@ test_a_wrong_answer_is_told, test_other_right_answers_earn_the_points = both_tes
 )
 
 
+@pytest.mark.parametrize(("test", "answer", "words"), WRONG)
+def test_no_wrong_answer_gets_a_tick_from_the_visible_part(
+    diagnose: Callable[..., list[Finding]], test: str, answer: str, words: str
+) -> None:
+    found = diagnose(ASSIGNMENT, test, answer, hidden=False)
+    assert any(each.verdict is Verdict.UNMET for each in found), words
+
+
 def test_the_visible_part_does_not_tell_the_counts(complain: Complain) -> None:
-    for guess in (predict(1, 1, 1, 1), predict(65_536, 65_536, 69_632, 102_400)):
-        assert complain(ASSIGNMENT, "predict-misses-test", guess, hidden=False) == ""
+    said = complain(ASSIGNMENT, "predict-misses-test", predict(1, 1, 1, 1), hidden=False)
+    assert "0 of 4 are right" in said
+    assert not any(number in said for number in ("4096", "4,096", "65,536", "4,352", "6,400"))
+
+
+def test_the_feedback_after_grading_names_what_is_off(
+    diagnose: Callable[..., list[Finding]],
+) -> None:
+    found = diagnose(ASSIGNMENT, "predict-misses-test", predict(4096, 4096, 4352, 640))
+    assert "columns: 0.0625 times the count; ten times: 0.1 times" in found[-1].got

@@ -15,8 +15,8 @@ def tiled(*lines: str) -> str:
     return function("tiled", *lines)
 
 
-def tiled_any(*lines: str) -> str:
-    return function("tiled_any", *lines)
+def repaired(*lines: str) -> str:
+    return function("repaired", *lines)
 
 
 def largest(needed: str, *, step: str = "line_bytes // 4", start: str = "0") -> str:
@@ -30,14 +30,19 @@ def largest_tile(cache_bytes, line_bytes):
 """
 
 
-def sizes(m: object, k: object, n: object) -> str:
-    return f'my_sizes = {{"M": {m}, "K": {k}, "N": {n}}}'
+def tiles(smaller: tuple[int, int], larger: tuple[int, int]) -> str:
+    return f'my_tiles = {{"smaller": {smaller}, "larger": {larger}}}'
 
 
-TILE_16 = 'tile(sch, "C", m=16, k=16, n=16)'
 LOOPS = 'm, n, k = sch.get_loops(sch.get_sblock("C"))'
 GUARDED = (LOOPS, "k_0, k_1 = sch.split(k, [None, 16])", "n_0, n_1 = sch.split(n, [None, 16])")
-DIVISORS = 'sizes = {a: divisor(size, at_most=16) for a, size in axes(sch, "C").items()}'
+COLLEAGUE = (
+    LOOPS,
+    "n_0, n_1 = sch.split(n, [16, None])",
+    "k_0, k_1 = sch.split(k, [None, 16])",
+    "sch.reorder(k_0, m, n_0, k_1, n_1)",
+)
+N_16, M_INSIDE = "n_0, n_1 = sch.split(n, [None, 16])", "sch.reorder(k_0, n_0, m, k_1, n_1)"
 
 WRONG = [
     # 1. Use it while it is there
@@ -70,25 +75,7 @@ WRONG = [
         tiled('split(sch, "C", "k", 16)', 'reorder(sch, "C", "k", "n")'),
         "did you mean k_0 or k_1?",
     ),
-    # 2. What the tile leaves over
-    ("any-size-test", tiled_any(TILE_16), "hint      pad the block first"),
-    ("any-size-test", tiled_any('reorder(sch, "C", "m", "k", "n")'), "got       20,201 of"),
-    (
-        "any-size-test",
-        tiled_any(DIVISORS, 'tile(sch, "C", m=sizes["m"], k=sizes["k"], n=sizes["n"])'),
-        "got       23,097 of",
-    ),
-    (
-        "any-size-test",
-        tiled_any('pad(sch, "C", m=16, n=16, k=16)', 'tile(sch, "C", m=16, n=16, k=16)'),
-        "the inner loop k_1 strides by 96 elements in B_pad",
-    ),
-    (
-        "any-size-test",
-        tiled_any('pad(sch, "C", m=64, n=64, k=64)', 'tile(sch, "C", m=64, k=64, n=64)'),
-        "too many cache misses",
-    ),
-    # 3. From the cache to the tile
+    # 2. From the cache to the tile
     ("largest-tile-test", largest("4 * t * t"), "A and C need room"),
     ("largest-tile-test", largest("t * t + 2 * t"), "A and C need room"),
     ("largest-tile-test", largest("12 * t * t"), "of A and C it is one row"),
@@ -108,14 +95,24 @@ WRONG = [
         "def largest_tile(cache_bytes, line_bytes):\n    return (cache_bytes / 4) ** 0.5",
         "A and C need room",
     ),
-    # 4. A tile that fits, and loses
-    ("tile-loses-test", "my_sizes = (16, 64, 1024)", "not an answer to every part"),
-    ("tile-loses-test", sizes(16, 64, 1000), "N: not a size for this tile"),
-    ("tile-loses-test", sizes(1, 64, 1024), "M: not a size for this tile"),
-    ("tile-loses-test", sizes(64, 64, 1024), "too much to count"),
-    ("tile-loses-test", sizes(32, 32, 32), "192 misses with the tiles, 192 without"),
-    ("tile-loses-test", sizes(16, 128, 128), "the claim stands"),
-    ("tile-loses-test", sizes(16, 16, 1024), "the claim stands"),
+    # 3. Bug hunt
+    ("repaired-test", repaired(*COLLEAGUE), "too many cache misses"),
+    ("repaired-test", repaired(COLLEAGUE[0], N_16, *COLLEAGUE[2:]), "got       34,400 of"),
+    ("repaired-test", repaired(*COLLEAGUE[:3], M_INSIDE), "got       14,800 of"),
+    (
+        "repaired-test",
+        repaired(COLLEAGUE[0], N_16, COLLEAGUE[2], "sch.reorder(k_0, n_0, m, n_1, k_1)"),
+        "the inner loop k_1 strides by 80 elements in B",
+    ),
+    ("repaired-test", repaired("pass"), "the inner loop k strides by 80 elements in B"),
+    # 4. Larger is better
+    ("larger-test", "my_tiles = ((16, 16), (4, 96))", "not an answer to every part"),
+    ("larger-test", tiles((8, 16), (8, 32)), "the claim stands"),
+    ("larger-test", tiles((16, 16), (24, 16)), "4,032 misses with the larger tile, 4,032"),
+    ("larger-test", tiles((4, 96), (16, 16)), "not the larger one"),
+    ("larger-test", tiles((16, 16), (16, 48)), "more than half of the cache"),
+    ("larger-test", tiles((16, 16), (5, 96)), "larger: not a tile of this exercise"),
+    ("larger-test", tiles((16, 8), (4, 96)), "smaller: not a tile of this exercise"),
 ]
 
 
@@ -126,8 +123,11 @@ RIGHT = [
     ),
     ("tiled-test", tiled('tile(sch, "C", m=80, k=40, n=16)')),
     ("tiled-test", tiled(*GUARDED, "sch.reorder(n_0, k_0, m, k_1, n_1)", "return sch")),
-    ("any-size-test", tiled_any('pad(sch, "C", m=16, n=16, k=16)', TILE_16)),
-    ("any-size-test", tiled_any(*GUARDED, "sch.reorder(k_0, n_0, m, k_1, n_1)")),
+    ("repaired-test", repaired(COLLEAGUE[0], N_16, COLLEAGUE[2], M_INSIDE)),
+    (
+        "repaired-test",
+        repaired('tile(sch, "C", k=16, n=16)', 'reorder(sch, "C", "n_0", "m", "k_1")'),
+    ),
     ("largest-tile-test", largest("4 * t * (t + 2)")),
     (
         "largest-tile-test",
@@ -135,8 +135,8 @@ RIGHT = [
         "    step = line_bytes // 4\n"
         "    return (math.isqrt(cache_bytes // 4 + 1) - 1) // step * step\n",
     ),
-    ("tile-loses-test", sizes(32, 32, 512)),
-    ("tile-loses-test", sizes(16, 32, 2048)),
+    ("larger-test", tiles((16, 16), (4, 96))),
+    ("larger-test", tiles((8, 32), (4, 96))),
 ]
 
 

@@ -19,8 +19,8 @@ def one_pass(*lines: str) -> str:
     return schedule("one_pass", *lines)
 
 
-def repaired(*lines: str) -> str:
-    return schedule("repaired", *lines)
+def repaired(*lines: str, why: str = "B") -> str:
+    return schedule("repaired", *lines) + f"\n\nwhy = {why!r}\n"
 
 
 ROWS = 'steps.reorder(sch, "R_matmul", "m", "k", "n")'
@@ -87,7 +87,7 @@ WRONG = [
     ("behind-test", 'behind = "m-k-n"', "an answer of another kind"),
     # 2. One pass over the rows
     ("one-pass-test", one_pass("pass"), "too many cache misses"),
-    ("one-pass-test", one_pass(moved("Sum", "m")), "TVM refuses this step here"),
+    ("one-pass-test", one_pass(moved("Sum", "m")), "Scale still reads it outside loop m"),
     ("one-pass-test", one_pass(moved("Scale", "m")), "too many cache misses"),
     (
         "one-pass-test",
@@ -116,6 +116,8 @@ WRONG = [
     ("repair-test", repaired(*PRODUCTS, EXP), "too many cache misses"),
     ("repair-test", repaired(*PRODUCTS, MERGE), "F would run before what it reads is written"),
     ("repair-test", repaired(EXP, MERGE), "the inner loop k strides by 16 elements in B"),
+    ("repair-test", repaired(*PRODUCTS, EXP, MERGE, why="A"), "another answer is right"),
+    ("repair-test", repaired(*PRODUCTS, EXP, MERGE, why="E"), "not one of the choices"),
     # 4. Counter-example: fused, and more bytes
     ("merge-loses-test", "my_sizes = [64, 40, 32, 40]", "not an answer to every part"),
     (
@@ -129,34 +131,38 @@ WRONG = [
         "340 misses merged, 458 before",
     ),
     ("merge-loses-test", 'my_sizes = {"M": 1, "K": 40, "L": 32, "N": 40}', "the claim stands"),
-    ("merge-loses-test", 'my_sizes = {"M": 64, "K": 64, "L": 64, "N": 64}', "the claim stands"),
+    (
+        "merge-loses-test",
+        'my_sizes = {"M": 2, "K": 40, "L": 32, "N": 40}',
+        "332 misses merged, 177 before: more, but not twice as many",
+    ),
     # 5. Bug hunt: a sum that does not wait
     ("online-test", online(LARGER, f"Sum[0] = Sum[0] + {TERM}"), "the softmax of a rising row"),
     ("online-test", online(LARGER, between=SECOND_PASS), "too many cache misses"),
     (
         "online-test",  # no maximum at all
         online(f"Sum[0] = Sum[0] + {TERM}", first="T.float32(0)"),
-        "the softmax of a constant row does not sum up to 1",
+        "the softmax of a constant row do not add up to 1",
     ),
     (
         "online-test",  # measured from the first element of the row
         online(f"Sum[0] = Sum[0] + {TERM}"),
-        "the softmax of a rising row does not sum up to 1",
+        "the softmax of a rising row do not add up to 1",
     ),
     (
         "online-test",  # the factor upside down
         online("old[0] = Max[0]", LARGER, MEND.replace("old[0] - Max[0]", "Max[0] - old[0]")),
-        "the softmax of a rising row does not sum up to 1",
+        "the softmax of a rising row do not add up to 1",
     ),
     (
         "online-test",  # the old maximum is overwritten before it is used
         online(LARGER, "old[0] = Max[0]", MEND),
-        "the softmax of a rising row does not sum up to 1",
+        "the softmax of a rising row do not add up to 1",
     ),
     (
         "online-test",  # the term is mended, and the sum is not
         online("old[0] = Max[0]", LARGER, f"Sum[0] = Sum[0] + {TERM} * T.exp(old[0] - Max[0])"),
-        "does not sum up to 1",
+        "do not add up to 1",
     ),
     (
         "online-test",
@@ -225,7 +231,7 @@ RIGHT = [
         "online-test",  # 64 elements at a time, which are still in the cache for their sum
         online(
             "pass",
-            between=f"""for b in range(32):
+            between="""for b in range(32):
             old[0] = Max[0]
             for k in range(64):
                 Max[0] = T.max(Max[0], X[m, b * 64 + k])

@@ -21,7 +21,7 @@ def in_sums(*lines: str) -> str:
     return schedule("in_sums", *lines)
 
 
-CUT = 'steps.split(sch, "S", "j", 4 * LANES)'
+CUT = 'steps.split(sch, "S", "j", 16)'
 BETWEEN = 'steps.reorder(sch, "S", "j_0", "k", "j_1")'
 AS_LANES = 'steps.vectorize(sch, "S", "j_1")'
 ZEROS_FIRST = 'steps.hoist_init(sch, "S", "k")'
@@ -75,12 +75,12 @@ WRONG = [
     ),
     (
         "columns-test",
-        in_lanes(CUT.replace("4 * LANES", "1"), BETWEEN, AS_LANES, ZEROS_FIRST),
+        in_lanes(CUT.replace("16", "1"), BETWEEN, AS_LANES, ZEROS_FIRST),
         "the hot loop is not vector code",
     ),
     (
         "columns-test",
-        in_lanes(CUT.replace("4 * LANES", "3"), BETWEEN, AS_LANES),
+        in_lanes(CUT.replace("16", "64"), BETWEEN, AS_LANES),  # four of the widest registers
         "the factor does not divide the loop",
     ),
     ("columns-test", in_lanes('sch.vectorize("j")'), "your code raises an error"),
@@ -126,8 +126,11 @@ WRONG = [
     (
         "hunt-test",  # zeros inside the loop over the rows: only the last row counts
         repaired(
-            ADD.replace("    for j", "    for j in T.vectorized(64):\n"
-            "        total[j] = T.float32(0)\n    for j", 1),
+            ADD.replace(
+                "    for j",
+                "    for j in T.vectorized(64):\n        total[j] = T.float32(0)\n    for j",
+                1,
+            ),
             DIVIDE,
         ),
         "do not have a mean of their own",
@@ -145,12 +148,12 @@ WRONG = [
 
 
 RIGHT = [
-    ("columns-test", in_lanes(CUT.replace("4 * ", ""), BETWEEN, AS_LANES, ZEROS_FIRST)),
+    ("columns-test", in_lanes(CUT.replace("16", "LANES"), BETWEEN, AS_LANES, ZEROS_FIRST)),
     (
         "columns-test",
         in_lanes(
             'j, k = sch.get_loops(sch.get_sblock("S"))',
-            "outer, inner = sch.split(j, [None, 2 * LANES])",
+            "outer, inner = sch.split(j, [None, 16])",
             "sch.reorder(outer, k, inner)",
             "sch.vectorize(inner)",
             'sch.decompose_reduction(sch.get_sblock("S"), k)',
@@ -180,8 +183,14 @@ RIGHT = [
             .replace("Y[j]", "Y[b * 16 + j]"),
         ),
     ),
-    ("hunt-test", repaired(ADD.replace("range(100)", "range(1)").replace("total[j] + X[k", "X[k"),
-        ADD.replace("range(100)", "range(99)").replace("X[k, j]", "X[k + 1, j]"), DIVIDE)),
+    (
+        "hunt-test",
+        repaired(
+            ADD.replace("range(100)", "range(1)").replace("total[j] + X[k", "X[k"),
+            ADD.replace("range(100)", "range(99)").replace("X[k, j]", "X[k + 1, j]"),
+            DIVIDE,
+        ),
+    ),
 ]
 
 

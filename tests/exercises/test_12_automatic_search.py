@@ -104,6 +104,11 @@ WRONG = [
     ("winner-test", winner('-median(t["seconds"])'), "a neighbour slowed both sides down"),
     (
         "winner-test",
+        winner('median(t["numpy"]) / median(t["seconds"])'),
+        "divide within a round",
+    ),
+    (
+        "winner-test",
         winner(MEDIAN).replace(" if ran else None", ""),
         "your code raises an error",
     ),
@@ -119,6 +124,8 @@ MODELS = [
     ),
     (guesses("1.0"), "known: all guesses are the same"),
     (guesses("math.log2(columns)"), "known: the guessed order is too far from the true one"),
+    (guesses("math.log2(columns)"), "add the squares of the logarithms"),
+    ('my_guesses = {"known": np.zeros(40), "unknown": [1.0] * 20}', "list(map(float, guesses))"),
     (guesses("rows * columns * sums"), "which length goes along with it?"),
     (guesses("-columns"), "is the fastest one the highest number?"),
     (
@@ -133,6 +140,19 @@ def test_a_model_is_told_what_it_lacks(
     complain: Complain, lists: str, answer: str, words: str
 ) -> None:
     assert words in complain(ASSIGNMENT, "model-test", lists + answer)
+
+
+def test_every_exercise_refuses_three_wrong_answers_by_its_visible_part(
+    complain: Complain, lists: str
+) -> None:
+    refused = dict.fromkeys(("neighbours-test", "model-test", "stuck-test", "winner-test"), 0)
+    for test, answer, _ in WRONG:
+        refused[test] += bool(complain(ASSIGNMENT, test, answer, hidden=False))
+    for answer, _ in MODELS:
+        refused["model-test"] += bool(
+            complain(ASSIGNMENT, "model-test", lists + answer, hidden=False)
+        )
+    assert min(refused.values()) >= 3, refused
 
 
 def test_an_answer_known_by_heart_is_told_only_by_the_grader(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
 from answers import Complain, both_tests
 
-from mlc_course.errors import UsageError
-from mlc_course.tensor_program.networks import KINDS, Graph, partitioned, sketch, traffic
+from mlc_course.errors import UnmetCheck, UsageError
+from mlc_course.lessons.lesson_13_computational_graphs import checks
+from mlc_course.tensor_program.networks import KINDS, partitioned, traffic
 from mlc_course.tensor_program.tir import IRModule, te, transform
 
 ASSIGNMENT = "13_computational_graphs"
@@ -65,7 +67,7 @@ WRONG = [
     ("kinds-test", 'my_kinds = {"bias": "elementwise"}', "not an answer to every part"),
     ("kinds-test", kinds(linear="matmul"), "not one of the choices"),
     ("kinds-test", kinds(bias="broadcast"), "7 of 8 are right"),
-    ("kinds-test", kinds(outer="elementwise"), "how many elements does each serve?"),
+    ("kinds-test", kinds(outer="elementwise"), "how many elements of O does"),
     ("kinds-test", kinds(squares="out-fusable"), "7 of 8 are right"),
     ("kinds-test", kinds(look_up="injective"), "7 of 8 are right"),
     # 2. Who shares a kernel?
@@ -75,12 +77,10 @@ WRONG = [
     ("groups-test", groups("ab", "es", "dy"), "not once: t"),
     ("groups-test", groups("ab", "es", "tdyq"), "unknown: q"),
     ("groups-test", groups("ab", "ed", "s", "ty"), "kernels that wait for each other"),
-    ("groups-test", groups("a", "b", "t", "e", "s", "d", "y"), "a is kept apart from b"),
-    ("groups-test", groups("abe", "s", "tdy"), "b shares the kernel of e"),
-    ("groups-test", groups("ab", "es", "tdy"), "e shares the kernel of s"),
-    ("groups-test", groups("ab", "e", "sd", "ty"), "s shares the kernel of d"),
-    ("groups-test", groups("abt", "e", "s", "dy"), "the way leads through transpose"),
-    ("groups-test", groups("ab", "e", "s", "t", "dy"), "t is kept apart from y"),
+    ("groups-test", groups("a", "b", "t", "e", "s", "d", "y"), "2 of 7 operators are in the"),
+    ("groups-test", groups("abtesdy"), "0 of 7 operators are in the right kernel"),
+    ("groups-test", groups("ab", "es", "tdy"), "5 of 7 operators are in the right kernel"),
+    ("groups-test", groups("ab", "e", "s", "t", "dy"), "where do all paths from it meet again"),
     # 3. Beat FuseOps
     ("traffic-test", "my_partition = 1_750_000", "not a list of kernels"),
     ("traffic-test", partition("p", "gqr", "m", "z"), "not once: k"),
@@ -151,12 +151,40 @@ test_a_wrong_answer_is_told, test_other_right_answers_earn_the_points = both_tes
 )
 
 
+def test_every_exercise_refuses_three_wrong_answers_by_its_visible_part(
+    complain: Complain,
+) -> None:
+    refused = {test: 0 for test, _, _ in WRONG}
+    for test, answer, _ in WRONG:
+        refused[test] += bool(complain(ASSIGNMENT, test, answer, hidden=False))
+    assert min(refused.values()) >= 3, refused
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (groups("a", "b", "t", "e", "s", "d", "y"), "a is kept apart from b"),
+        (groups("abe", "s", "tdy"), "b shares the kernel of e"),
+        (groups("ab", "es", "tdy"), "e shares the kernel of s"),
+        (groups("ab", "e", "sd", "ty"), "s shares the kernel of d"),
+        (groups("abt", "e", "s", "dy"), "the path leads through transpose"),
+        (groups("ab", "e", "s", "t", "dy"), "t is kept apart from y"),
+    ],
+)
+def test_the_grader_says_which_operator_is_in_the_wrong_kernel(answer: str, words: str) -> None:
+    names: dict[str, list[list[str]]] = {}
+    exec(answer, names)
+    with pytest.raises(UnmetCheck) as told:
+        checks.shares_as_fuse_ops(names["my_kernels"])
+    assert words in str(told.value)
+
+
 def test_the_visible_part_does_not_tell_the_choices(complain: Complain) -> None:
     wrong = kinds(bias="opaque", linear="reduction")
     said = complain(ASSIGNMENT, "kinds-test", wrong, hidden=False)
     assert said.startswith("✘ 6 of 8 are right")
-    apart = groups("a", "b", "t", "e", "s", "d", "y")
-    assert complain(ASSIGNMENT, "groups-test", apart, hidden=False) == ""
+    every = complain(ASSIGNMENT, "groups-test", groups("abtesdy"), hidden=False)
+    assert "transpose" not in every and "[" not in every
 
 
 def test_the_kinds_are_those_that_tvm_finds() -> None:
@@ -185,21 +213,6 @@ def test_the_kinds_are_those_that_tvm_finds() -> None:
         assert KINDS[int(found.attrs["op_pattern"])] == RIGHT_KINDS[name], name
 
 
-def pooled() -> Graph:
-    return sketch(
-        {"x": (256, 64), "w1": (64, 64), "w2": (1024, 256), "w3": (128, 128)},
-        [
-            ("p", "matmul", "out-fusable", ("x", "w1"), (256, 64)),
-            ("g", "repeat", "injective", ("p",), (256, 1024)),
-            ("q", "matmul", "out-fusable", ("g", "w2"), (256, 256)),
-            ("r", "relu", "elementwise", ("q",), (256, 256)),
-            ("m", "max of pairs", "reduction", ("r",), (256, 128)),
-            ("z", "matmul", "out-fusable", ("m", "w3"), (256, 128)),
-            ("k", "add", "elementwise", ("z", "m"), (256, 128)),
-        ],
-    )
-
-
 def partitions(names: list[str]) -> Iterator[list[list[str]]]:
     if not names:
         yield []
@@ -212,7 +225,7 @@ def partitions(names: list[str]) -> Iterator[list[list[str]]]:
 
 
 def test_one_partition_alone_moves_as_little_as_asked() -> None:
-    graph = pooled()
+    graph = checks.pooled()
     enough = []
     for kernels in partitions([node.name for node in graph.nodes]):
         if any(sum(graph.node(name).op == "matmul" for name in each) > 1 for each in kernels):

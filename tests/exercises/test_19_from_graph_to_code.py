@@ -85,11 +85,11 @@ WRONG = [
     ("hunt-test", hunt(A=37), "A: no line"),
     ("hunt-test", hunt(A=[55, "field"]), "A: no line"),
     ("hunt-test", hunt(C=[35, "race"]), "memory | field | nothing"),
-    ("hunt-test", hunt(A=[37, "nothing"]), "one kernel is right"),
-    ("hunt-test", hunt(C=[45, "memory"]), "C: another line"),
-    ("hunt-test", hunt(D=[45, "memory"]), "D: another line"),
-    ("hunt-test", hunt(A=[37, "memory"]), "A: another check"),
-    ("hunt-test", hunt(A=[37, "nothing"], B=[44, "field"]), "A: another check"),
+    ("hunt-test", hunt(A=[37, "nothing"]), "4 of 4 lines and 3 of 4 checks"),
+    ("hunt-test", hunt(C=[45, "memory"]), "3 of 4 lines and 4 of 4 checks are right"),
+    ("hunt-test", hunt(D=[45, "memory"]), "3 of 4 lines and 4 of 4 checks"),
+    ("hunt-test", hunt(A=[37, "memory"]), "4 of 4 lines and 3 of 4 checks"),
+    ("hunt-test", hunt(A=[37, "nothing"], B=[44, "field"]), "4 of 4 lines and 2 of 4 checks"),
     # 4. One barrier an iteration
     ("once-test", "my_graph = 'X W + X V'", "cannot be read"),
     (

@@ -37,6 +37,9 @@ from mlc_course.tensor_program.tir import (
 OPERATIONS = 400_000_000  # on the indices and conditions of one program, one for each iteration
 AT_ONCE = 1 << 16
 
+ONE_ELEMENT = "the buffer has one element along this axis: which index is always 0?"
+GUARD = "guard it with T.where or T.if_then_else (T.Select evaluates both sides), or pad the buffer"
+
 
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -180,8 +183,7 @@ class _Prover:
                 f"{where}: the index leaves the buffer",
                 expected=f"0 <= {shown(index)} < {extent}",
                 got=witness,
-                hint="guard it with T.where or T.if_then_else (T.Select evaluates both sides), "
-                "or pad the buffer",
+                hint=ONE_ELEMENT if extent == 1 else GUARD,
             )
 
     def outside(

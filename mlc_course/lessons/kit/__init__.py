@@ -6,11 +6,23 @@ Read ``widget`` first if you write one.
 from mlc_course.lessons.kit.bar_chart import above, race_bars
 from mlc_course.lessons.kit.blank import Blank, Judged, asks
 from mlc_course.lessons.kit.comparison import one_program, program_lines, side_by_side
+from mlc_course.lessons.kit.heat_map import HeatMap, heat_map_svg
 from mlc_course.lessons.kit.loads import LOADS, column_sums, columns_of, scores
 from mlc_course.lessons.kit.lru_cache import Access, accesses
 from mlc_course.lessons.kit.prediction import predict, review
+from mlc_course.lessons.kit.race_picture import Bar, bars_svg, race_svg, shown
 from mlc_course.lessons.kit.single_run import run_once
 from mlc_course.lessons.kit.stepper import Stepper
+from mlc_course.lessons.kit.tiles import (
+    KS,
+    Tile,
+    best_for,
+    grid,
+    moved,
+    multiply_adds,
+    tiled,
+    untiled,
+)
 from mlc_course.lessons.kit.widget import (
     INTERRUPT,
     Choice,
@@ -23,21 +35,32 @@ from mlc_course.lessons.kit.widget import (
 
 __all__ = [
     "Access",
+    "Bar",
     "Blank",
     "above",
     "accesses",
     "race_bars",
+    "race_svg",
     "Choice",
+    "HeatMap",
     "INTERRUPT",
     "Judged",
+    "KS",
     "LOADS",
     "Stepper",
+    "Tile",
     "Widget",
     "asks",
+    "bars_svg",
+    "best_for",
     "charts",
     "column_sums",
     "columns_of",
+    "grid",
+    "heat_map_svg",
     "in_range",
+    "moved",
+    "multiply_adds",
     "one_of",
     "one_program",
     "predict",
@@ -45,6 +68,9 @@ __all__ = [
     "review",
     "run_once",
     "scores",
+    "shown",
     "side_by_side",
     "table",
+    "tiled",
+    "untiled",
 ]

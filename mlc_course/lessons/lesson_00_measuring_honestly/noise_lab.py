@@ -1,7 +1,8 @@
-"""The noise lab: time one kernel again and again, and see which figure can be trusted."""
+"""The noise lab: time one program again and again, and see which figure can be trusted."""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ HEAD = ("rounds", "threads", "neighbours", "best", "median", "NumPy / ours")
 
 @dataclass(frozen=True)
 class Run:
-    """One measurement of the lab, with what it was made under."""
+    """One measurement of the lab, and its conditions."""
 
     comparison: Comparison
     threads: int
@@ -47,7 +48,7 @@ class NoiseLab(Widget):
     """Repeat a matrix product of ours and NumPy's in turn, with or without busy neighbours.
 
     ``repeats`` is the number of rounds (fewer where they take more than ten seconds), ``threads``
-    "one" or "all"; with ``neighbours`` every core also has another process at full speed. ``runs``
+    "one" or "all"; with ``neighbours`` another process runs at full speed on every core. ``runs``
     keeps every measurement that was made. Raises ``UsageError`` for values that it cannot measure.
     """
 
@@ -108,4 +109,6 @@ class NoiseLab(Widget):
 
     def static_html(self) -> str:
         """The last measurement, and a table of all of them."""
-        return f"{charts(self.svg)}{self.table}<p>{self.status}</p>"
+        said = html.escape(f"Readings of the last measurement. {self.status}")
+        picture = f'<div role="img" aria-label="{said}">{charts(self.svg)}</div>'
+        return f"{picture}{self.table}<p>{html.escape(self.status)}</p>"

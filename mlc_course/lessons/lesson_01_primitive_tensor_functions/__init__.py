@@ -1,9 +1,13 @@
 """Lesson 1: a network as tensor functions, from development form to deployment form."""
 
 from mlc_course.lessons.lesson_01_primitive_tensor_functions import (
+    blanks,
+    checks,
+    counts,
     deployment,
     loop_forms,
     numpy_forms,
+    pictures,
 )
 from mlc_course.lessons.lesson_01_primitive_tensor_functions.functions_picture import digits_svg
 from mlc_course.lessons.lesson_01_primitive_tensor_functions.network_explorer import (
@@ -17,9 +21,13 @@ from mlc_course.lessons.lesson_01_primitive_tensor_functions.tensor_functions im
 __all__ = [
     "FunctionExplorer",
     "along_rows",
+    "blanks",
     "chains",
+    "checks",
+    "counts",
     "deployment",
     "digits_svg",
     "loop_forms",
     "numpy_forms",
+    "pictures",
 ]

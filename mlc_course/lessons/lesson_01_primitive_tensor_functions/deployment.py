@@ -51,7 +51,7 @@ NOT_NEEDED = ("__pycache__", "include", "src", "3rdparty", "cython", "stub", "sh
 class Plan:
     """The plan of a deployed program: its tensors with their shapes, and its calls in order.
 
-    ``weights`` are in the order in which they stand in the file of weights.
+    ``weights`` are in the order in which the file of weights has them.
     """
 
     tensors: Mapping[str, tuple[int, ...]]
@@ -258,6 +258,23 @@ def _ask(
         libraries=tuple(seen["libraries"]),
         disk=dict(disk),
     )
+
+
+def evidence(form: str, said: Answer) -> str:
+    """What a form's process needed and loaded, as lines of text."""
+    known = [file for file in said.libraries if "tvm" in file or "network" in file]
+    lines = [
+        f"{form} form, {said.origin}: the answer is {said.label}",
+        f"  {said.disk_bytes / 1e6:.1f} MB on disk, {said.peak_bytes / 1e6:.0f} MB in memory",
+        f"  packages loaded: {', '.join(said.modules) or 'none'}",
+        f"  {len(said.libraries)} shared libraries, most of them Python's and the system's",
+        f"  of TVM's and ours: {', '.join(known) or 'none'}",
+    ]
+    if any("testing" in file for file in known):
+        lines.append(
+            "  (the binding is linked to a library for TVM's own tests, so it comes along)"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from mlc_course.errors import SizeError, UsageError
 from mlc_course.lessons.lesson_01_primitive_tensor_functions.tensor_functions import WEIGHTS, Chain
 from mlc_course.tensor_program.problems import Array
 
-WIDTH, HEIGHT = 1000, 384
+WIDTH, HEIGHT = 1000, 400
 _text = partial(text, size=12)
 FRAME = f'fill="none" stroke="{PAGE_INK}"'
-ROW, PICTURE = 94, 64  # the middle of the chain, and the size of a tensor's picture
-IMAGE = (400, 210, 136)  # x, y, size of the image
-SCORES = (590, 228, 390, 120)  # x, y, width, height of the class scores
+ROW, PICTURE = 106, 92  # the middle of the chain, and the size of a tensor's picture
+IMAGE = (400, 236, 136)  # x, y, size of the image
+SCORES = (590, 252, 390, 116)  # x, y, width, height of the class scores
 
 
 def digits_svg(images: Array, captions: Sequence[str] = (), *, width: int = 100) -> str:
@@ -86,7 +86,7 @@ def _chain(chain: Chain, values: Mapping[str, Array], selected: int) -> Iterator
 def _function(chain: Chain, place: int, x: float, chosen: bool) -> str:
     function = chain.functions[place]
     stroke, fill = (PAGE_OURS, PAGE_TINT) if chosen else (PAGE_INK, PAGE_PAPER)
-    wide = 94 if len(chain.functions) > 2 else 150
+    wide = 72 if len(chain.functions) > 2 else 150
     weights = [name for name in function.reads if name in WEIGHTS]
     lines = [f"{name} {_shape(chain, name)}" for name in weights]
     if len(chain.functions) == 1:
@@ -118,14 +118,20 @@ def _tensor(chain: Chain, name: str, values: Mapping[str, Array], x: float) -> s
     return (
         f"{box}{cells}{_text(x, below + 17, f'{name} {_shape(chain, name)}', bold=True)}"
         f"{_text(x, below + 33, f'{chain.bytes(name):,} bytes')}"
+        f"{_text(x, below + 49, _kept(values[name])) if name == 'H' else ''}"
     )
+
+
+def _kept(values: Array) -> str:
+    """How many values ReLU has left above zero."""
+    return f"{int((values > 0).sum())} of {values.size} kept"
 
 
 def _cells(values: Array, x: float, y: float, size: float, *, columns: int) -> str:
     """Values in rows of ``columns``, as squares."""
     flat = values.reshape(-1).astype(float)
     pitch = size / columns
-    y += (size - pitch * -(-flat.size // columns)) / 2  # few rows stand in the middle
+    y += (size - pitch * -(-flat.size // columns)) / 2  # few rows are centred
     largest = float(np.abs(flat).max()) or 1.0
     squares = []
     for place, value in enumerate(flat):
@@ -155,18 +161,18 @@ def _facts(chain: Chain, selected: int) -> Iterator[str]:
         f"{function.flops:,} operations, {function.flops / (read + written):.2f} for each byte",
     ]
     yield _text(
-        20, 218, f"{function.name}, step {selected + 1}", size=16, bold=True, anchor="start"
+        20, 238, f"{function.name}, step {selected + 1}", size=16, bold=True, anchor="start"
     )
     for row, line in enumerate(lines):
-        yield _text(20, 244 + 22 * row, line, size=14, anchor="start")
-    yield _text(20, 320, "between the functions of this stage", size=14, anchor="start")
+        yield _text(20, 262 + 22 * row, line, size=14, anchor="start")
+    yield _text(20, 336, "between the functions of this stage", size=14, anchor="start")
     kept = f"{between}: {chain.bytes(*chain.between):,} bytes"
-    yield _text(20, 342, kept, size=14, bold=True, anchor="start")
+    yield _text(20, 358, kept, size=14, bold=True, anchor="start")
     yield (
-        f'<rect x="20" y="362" width="10" height="10" fill="{PAGE_OURS}"/>'
-        f"{_text(36, 372, 'above zero', anchor='start')}"
-        f'<rect x="122" y="364" width="6" height="6" fill="{AMBER}"/>'
-        f"{_text(134, 372, 'below zero', anchor='start')}"
+        f'<rect x="20" y="378" width="10" height="10" fill="{PAGE_OURS}"/>'
+        f"{_text(36, 388, 'above zero', anchor='start')}"
+        f'<rect x="122" y="380" width="6" height="6" fill="{AMBER}"/>'
+        f"{_text(134, 388, 'below zero', anchor='start')}"
     )
 
 

@@ -164,17 +164,17 @@ def chains(batch: int = 1) -> tuple[Chain, ...]:
     return tuple(
         Chain(name, reason, functions, _shapes(batch))
         for name, reason, functions in (
-            ("one call", "Development form: what happens inside is the framework's.", (whole,)),
+            ("one call", "Development form: what happens inside is up to the framework.", (whole,)),
             (
                 "five functions",
-                "Five functions, each of which writes a whole tensor. Every one has a loop nest "
-                "that a compiler can change.",
+                "Five functions. Each writes a whole tensor, and each has a loop nest that a "
+                "compiler can change.",
                 primitive,
             ),
             (
                 "two functions",
-                "The first three became one function, the last two another. What was between "
-                "them lives inside now.",
+                "The first three became one function, and the last two another. The results "
+                "between them are now memory of the functions themselves.",
                 fused,
             ),
             (

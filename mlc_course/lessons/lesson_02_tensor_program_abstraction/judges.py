@@ -48,7 +48,7 @@ def judged(program: IRModule | PrimFunc | Schedule, block: str | None = None) ->
     found = []
     for loop in seen.loops:
         kinds = all(axis.kind == "S" for axis in seen.moving(loop))
-        reason = _refusal(program, seen.block, loop)
+        reason = refusal(program, seen.block, loop)
         verdict = compare(program, run_as(program, loop, "parallel"))
         found.append(Judgement(f"{loop} {TOGETHER}", kinds, not reason, reason, verdict))
     if len(seen.loops) > 1:
@@ -70,8 +70,8 @@ def _turned(program: IRModule | PrimFunc | Schedule, block: str) -> Judgement:
     return Judgement(f"all loops {TURNED}", True, not reason, reason, compare(program, sch))
 
 
-def _refusal(program: IRModule | PrimFunc | Schedule, block: str, loop: str) -> str:
-    """The reason why TVM refuses to run a loop in parallel; empty where it does not."""
+def refusal(program: IRModule | PrimFunc | Schedule, block: str, loop: str) -> str:
+    """Return why TVM refuses to run a loop in parallel; empty where it accepts."""
     sch = _schedule(program)
     try:
         sch.parallel(lookup.loop(sch, block, loop))

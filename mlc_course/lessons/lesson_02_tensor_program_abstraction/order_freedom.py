@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality import READ, UPDATE, Inspection, Run
@@ -35,7 +36,7 @@ class Freedom:
 
     @property
     def free(self) -> int:
-        """Pairs that may run in any order, or at the same time."""
+        """The number of pairs that may run in any order, or at the same time."""
         return self.pairs - self.kept - self.sums
 
     def __str__(self) -> str:
@@ -45,10 +46,13 @@ class Freedom:
         )
 
 
-def by_iterations(program: IRModule | PrimFunc | Schedule) -> Freedom:
-    """Counted: every pair of instances of a small program is looked at.
+def pairs(
+    program: IRModule | PrimFunc | Schedule,
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Two matrices over all pairs of instances: which must keep their order, which are of one sum.
 
-    Raises ``UsageError`` above ``MOST`` instances, and what ``legality`` raises.
+    Instances are numbered in the order in which they run, and each pair is told once, above the
+    diagonal. Raises ``UsageError`` above ``MOST`` instances, and what ``legality`` raises.
     """
     run = Run(program)
     size = len(run)
@@ -68,12 +72,17 @@ def by_iterations(program: IRModule | PrimFunc | Schedule) -> Freedom:
         same_sum = (does[:, None] == does[None, :]) & (does[:, None] >= UPDATE)
         kept[np.ix_(who, who)] |= conflict & ~same_sum
         sums[np.ix_(who, who)] |= same_sum
-    above = np.triu_indices(size, 1)
-    return Freedom(size, int(kept[above].sum()), int((sums & ~kept)[above].sum()))
+    return np.triu(kept, 1), np.triu(sums & ~kept, 1)
+
+
+def by_iterations(program: IRModule | PrimFunc | Schedule) -> Freedom:
+    """Count the pairs of a small program by looking at each; raises what ``pairs`` raises."""
+    kept, sums = pairs(program)
+    return Freedom(len(kept), int(kept.sum()), int(sums.sum()))
 
 
 def by_kinds(inspection: Inspection) -> Freedom:
-    """The same from what a block declares alone, without a look at its body.
+    """Count the pairs from what a block declares alone, without a look at its body.
 
     Each element has one init, which comes before its terms; the terms are the values of the
     reduction axes. Right if the block's kinds are true and its axes are bound to one loop each.

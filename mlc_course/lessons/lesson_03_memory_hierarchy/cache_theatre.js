@@ -47,6 +47,7 @@ function render({ model, el }) {
   const { controls, restart, stop } = player(model, "accesses", status,
     (frames, step) => pose(chart, frames, step));
   const table = element("div", { "data-testid": "runs" });
+  const bars = element("div", { class: "mlc-chart", "data-testid": "bars" });
   el.append(
     element("div", { class: "mlc-controls" },
       choices(model, "program", "program", model.get("programs")),
@@ -54,10 +55,14 @@ function render({ model, el }) {
       choices(model, "ways", "ways", sizes.ways),
       choices(model, "line", "bytes in a line", sizes.line)),
     controls,
-    status, chart, table,
+    status, chart, table, bars,
   );
 
   follow(model, ["stage"], () => { stop(); chart.innerHTML = model.get("stage"); restart(); });
+  follow(model, ["program"], () => {
+    const drawn = model.get("bars");
+    bars.innerHTML = drawn[model.get("program")] ?? drawn[""] ?? "";
+  });
   follow(model, ["table"], () => { table.innerHTML = model.get("table"); });
   return stop;
 }

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import html
+from collections.abc import Mapping
 from typing import Any
 
 import traitlets
 
 from mlc_course.lessons.kit import Choice, Widget, charts, in_range, one_of, table
+from mlc_course.lessons.lesson_03_memory_hierarchy.bar_pictures import race_svg
 from mlc_course.lessons.lesson_03_memory_hierarchy.plays import PLAYS, Performance, perform
 from mlc_course.lessons.lesson_03_memory_hierarchy.theatre_picture import across, boxes, theatre_svg
+from mlc_course.measure import Comparison
 from mlc_course.tensor_program.memory import AddressTrace, Cache, address_trace
 
 SETS, WAYS, LINES = (1, 2, 4, 8, 16), (1, 2, 4, 8, 16), (4, 8, 16, 32)
@@ -19,11 +22,12 @@ KEPT = 6
 
 
 class Theatre(Widget):
-    """A program of ``theatre.PLAYS`` on a cache of ``sets`` x ``ways`` lines of ``line`` bytes.
+    """A program of ``PLAYS`` on a cache of ``sets`` x ``ways`` lines of ``line`` bytes.
 
     ``step`` is the number of accesses that are done. Setting any of them changes ``svg`` and
     ``status``; ``table`` keeps the last combinations that were looked at, with their misses.
-    Raises ``UsageError`` for values that it cannot show.
+    ``timed`` is a race of the same programs at a large size: ``bars`` shows it, with the bar of
+    the chosen program marked. Raises ``UsageError`` for values that it cannot show.
     """
 
     program = Choice("columns", PLAYS)
@@ -35,10 +39,20 @@ class Theatre(Widget):
     stage = traitlets.Unicode("").tag(sync=True)
     frames: Any = traitlets.Dict().tag(sync=True)
     table = traitlets.Unicode("").tag(sync=True)
+    bars: Any = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, program: str = "columns") -> None:
+    def __init__(
+        self,
+        program: str = "columns",
+        timed: Mapping[str, Comparison] | None = None,
+        title: str = "",
+    ) -> None:
         self._seen: dict[tuple[str, Cache], Performance] = {}
-        super().__init__(program=one_of("program", tuple(PLAYS), program))
+        found = timed or {}
+        self._bars = {name: race_svg(found, title, name) for name in found}
+        if found:
+            self._bars[""] = race_svg(found, title)
+        super().__init__(program=one_of("program", tuple(PLAYS), program), bars=self._bars)
         self._perform()
 
     @property
@@ -109,7 +123,8 @@ class Theatre(Widget):
             for name, play in PLAYS.items()
             for each in (perform(_stream(name), self.cache),)
         )
-        return f"{charts(picture)}<ul>{misses}</ul>"
+        timed = self._bars.get(self.program, self._bars.get("", ""))
+        return f"{charts(picture)}<ul>{misses}</ul>{charts(timed)}"
 
 
 def _many(number: int, word: str) -> str:

@@ -53,7 +53,11 @@ def hierarchy_svg(probes: Sequence[Probe], machine: Machine | None = None) -> st
             pad=24,
         )
         figure.subplots_adjust(0.09, 0.1, 0.985, 0.89, hspace=0.1)
-    return svg_text(figure)
+    said = "; ".join(
+        f"{size_text(p.bytes)}: {p.latency_ns:.1f} ns, {p.bandwidth_gb_per_s:.0f} GB/s"
+        for p in probes
+    )
+    return f'<div role="img" aria-label="Working sets. {said}">{svg_text(figure)}</div>'
 
 
 def size_text(size: float) -> str:

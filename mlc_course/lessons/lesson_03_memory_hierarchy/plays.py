@@ -1,4 +1,4 @@
-"""A small program on a small cache, access by access: what comes in, what stays, what has to go."""
+"""A small program on a small cache, access by access: what comes in, stays, and is dropped."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Play:
 
 @dataclass(frozen=True)
 class Visit:
-    """One access: ``element`` of a buffer, whose ``line`` now stands in a way of a set.
+    """One access: ``element`` of a buffer, whose ``line`` is now in a way of a set.
 
-    ``out`` is the line that had to go, or None. ``hit`` is whether the line was there before.
+    ``out`` is the line that was dropped, or None. ``hit`` is whether the line was there before.
     """
 
     buffer: str
@@ -69,7 +69,7 @@ class Performance:
         visit = self.visits[step - 1]
         place = ", ".join(map(str, visit.element))
         found = "hit" if visit.hit else "miss"
-        gone = f"; {self.labels[visit.out]} has to go" if visit.out is not None else ""
+        gone = f"; {self.labels[visit.out]} is dropped" if visit.out is not None else ""
         misses = self.misses_until(step)
         return (
             f"Access {step} of {total}: {visit.buffer}[{place}] is in set {visit.set}: "
@@ -156,10 +156,12 @@ def transpose_in_tiles() -> Schedule:
 PLAYS = {
     play.name: play
     for play in (
-        Play("rows", "Each line comes once, and all of it is used.", lambda: total(ROWS, ROWS)),
+        Play(
+            "rows", "Each line is fetched once, and all of it is used.", lambda: total(ROWS, ROWS)
+        ),
         Play(
             "columns",
-            "A row is a power of two long, so that a column stands in a few sets only.",
+            "A row is a power of two long, so a column uses only a few sets.",
             lambda: down_the_columns(ROWS),
         ),
         Play(

@@ -54,8 +54,8 @@ def theatre_svg(show: Performance, step: int, heading: str = "") -> str:
 
     ``line-7`` is line 7 in its matrix and ``place-3`` the cache's place 3 (counted set by set),
     with the class ``held`` or ``full``, and ``hit`` or ``miss`` where the last access was; ``now``
-    frames its element; ``done`` is as wide as the part of the curve that is behind us. Raises
-    ``UsageError`` for a step that there is not.
+    frames its element; ``done`` is as wide as the part of the curve that has been played. Raises
+    ``UsageError`` for a step that does not exist.
     """
     if not 0 <= step <= len(show.visits):
         raise UsageError("no such step", expected=f"0 to {len(show.visits)}", got=step)

@@ -1,4 +1,4 @@
-const MATRICES = ["A", "B", "C"], LOOPS = ["m", "n", "k"];
+const MATRICES = ["A", "B", "C"];
 
 // What the picture shows after `step` iterations; every value was computed in Python.
 const pose = (stage, frames, step) => {
@@ -17,45 +17,61 @@ const pose = (stage, frames, step) => {
     stage.querySelector(`#bar-${name}`).setAttribute("width", misses * frames.scale);
     stage.querySelector(`#count-${name}`).textContent = `${misses} misses`;
   });
-  LOOPS.forEach((name, place) => {
-    const value = frames.values[step][place];
-    stage.querySelector(`#value-${name}`).textContent = value === "" ? name : `${name} = ${value}`;
+  frames.nest.forEach((code, depth) => {
+    stage.querySelector(`#nest-${depth}`).textContent = code;
   });
+  stage.querySelector("#values").textContent = frames.values[step];
+  stage.querySelector("svg").setAttribute("aria-label", frames.said[step]);
+};
+
+// The row of the chosen order in every picture.
+const mark = (pictures, place) => {
+  for (const row of pictures.querySelectorAll('[id^="row-"]')) {
+    row.setAttribute("class", row.id === `row-${place}` ? "chosen" : "");
+  }
 };
 
 function render({ model, el }) {
   begin(el);
+  const orders = model.get("orders");
   const dial = radios(model, "order", "the loops, from outside to inside",
-    model.get("orders").map((order) => [order, order]));
+    orders.map((order) => [order, order]));
   const stage = element("div", { class: "mlc-chart", "data-testid": "stage" });
   const said = element("p", { class: "mlc-status", "data-testid": "said" });
   const size = element("select", { "aria-label": "size of the matrices", "data-testid": "size" });
   size.append(...model.get("sizes").map((n) => element("option", { value: n }, `${n} x ${n}`)));
   size.addEventListener("change", () => assign(model, "size", Number(size.value)));
   const measure = worker(model, "Measure all six", "measure");
-  const chart = element("div", {
-    class: "mlc-chart", role: "img", "data-testid": "chart",
-    "aria-label": "Times of the six orders as bars, NumPy's as a line; click a bar to choose it",
-  });
-  const table = element("div", { "data-testid": "runs" });
+  const totals = element("div", { class: "mlc-chart", "data-testid": "totals" });
+  const chart = element("div", { class: "mlc-chart", "data-testid": "chart" });
+  const pictures = element("div", {}, totals, chart);
 
-  const { controls, restart, stop } = player(model, "iterations", said,
+  // The frames of all orders are here already, so the picture turns without asking Python.
+  const chosen = {
+    get: (name) => (name === "frames" ? model.get("frames")[model.get("order")] : model.get(name)),
+    set: (...trait) => model.set(...trait),
+    save_changes: () => model.save_changes(),
+    on: (...handler) => model.on(...handler),
+  };
+  const { controls, restart, stop } = player(chosen, "iterations", said,
     (frames, step) => pose(stage, frames, step));
-  chart.addEventListener("click", (event) => {
-    const part = event.target.closest('[id^="row-"], [id^="rung-"], [id^="name-"]');
-    if (part) assign(model, "order", model.get("orders")[Number(part.id.split("-")[1])]);
+  pictures.addEventListener("click", (event) => {
+    const part = event.target.closest('[id^="row-"]');
+    if (part) assign(model, "order", orders[Number(part.id.split("-")[1])]);
   });
+  const turn = () => mark(pictures, orders.indexOf(model.get("order")));
 
   el.append(
-    element("div", { class: "mlc-controls" }, dial),
-    controls,
-    said, stage, table,
-    element("div", { class: "mlc-controls" }, size, measure), statusLine(model), chart,
+    element("div", { class: "mlc-controls" }, dial, size, measure),
+    controls, said,
+    element("div", { class: "mlc-beside mlc-dial" }, stage, pictures),
+    statusLine(model),
   );
 
-  follow(model, ["stage"], () => { stage.innerHTML = model.get("stage"); restart(); });
-  follow(model, ["table"], () => { table.innerHTML = model.get("table"); });
-  follow(model, ["svg"], () => { chart.innerHTML = model.get("svg"); });
+  stage.innerHTML = model.get("stage");
+  totals.innerHTML = model.get("totals");
+  follow(model, ["order"], () => { restart(); turn(); });
+  follow(model, ["svg"], () => { chart.innerHTML = model.get("svg"); turn(); });
   follow(model, ["size"], () => { size.value = model.get("size"); });
   follow(model, ["busy"], () => {
     for (const control of [size, measure]) control.disabled = model.get("busy");

@@ -8,14 +8,14 @@ from typing import Any
 
 import traitlets
 
-from mlc_course.lessons.kit import INTERRUPT, Choice, Widget, charts, in_range, one_of, table
+from mlc_course.lessons.kit import INTERRUPT, Choice, Widget, charts, in_range, one_of
 from mlc_course.lessons.lesson_05_loop_reorder.loop_order_pictures import (
     frames,
     orders_svg,
+    total_misses_svg,
     visits_svg,
 )
 from mlc_course.lessons.lesson_05_loop_reorder.loop_orders import (
-    BUFFERS,
     ORDERS,
     SIDE,
     Visits,
@@ -24,20 +24,23 @@ from mlc_course.lessons.lesson_05_loop_reorder.loop_orders import (
 )
 from mlc_course.measure import Comparison
 from mlc_course.tensor_program.ladders import race
+from mlc_course.tensor_program.memory import Roofs
 from mlc_course.units import milliseconds, times
 
 SIZES = (64, 128, 240, 256, 384, 512)
 BUDGET_S = 1.5
 FIRST = 100  # the step that is shown at the start, when the cache is full
-HEAD = ("order", *(f"misses of {name}" for name in BUFFERS), "in all")
 
 
 class LoopOrderDial(Widget):
     """The six loop orders of C[m, n] += A[m, k] * B[k, n].
 
     ``order`` is the chosen one, ``step`` how many iterations of it are done on small matrices,
-    ``size`` what ``measure`` times all six at, for a product of size x size matrices. ``found``
-    holds the last measurement. Raises ``UsageError`` for values that it cannot show.
+    ``size`` the matrices that ``measure`` times all six orders on, size x size. ``found`` holds
+    the last measurement; give one of that size to begin with. The
+    bars have a roof if there is one. The page has the pictures of all
+    orders and steps from the start, and asks Python only to measure. Raises ``UsageError`` for
+    values that it cannot show.
     """
 
     order = Choice(ORDERS[0], ORDERS)
@@ -47,60 +50,68 @@ class LoopOrderDial(Widget):
     orders = traitlets.List(list(ORDERS)).tag(sync=True)
     sizes = traitlets.List(list(SIZES)).tag(sync=True)
     stage = traitlets.Unicode("").tag(sync=True)
+    totals = traitlets.Unicode("").tag(sync=True)
     frames: Any = traitlets.Dict().tag(sync=True)
-    table = traitlets.Unicode("").tag(sync=True)
     svg = traitlets.Unicode("").tag(sync=True)
     status = traitlets.Unicode("Nothing is measured yet; press Measure all six.").tag(sync=True)
 
     def __init__(
-        self, order: str = ORDERS[0], *, race: Callable[..., dict[str, Comparison]] = race
+        self,
+        found: Mapping[str, Comparison] | None = None,
+        *,
+        order: str = ORDERS[0],
+        race: Callable[..., dict[str, Comparison]] = race,
+        roof: Roofs | None = None,
     ) -> None:
-        self._race = race
+        self._race, self._roof = race, roof
         self._visits = {each: visits(each) for each in ORDERS}
-        self._title = ""
+        self._measured = 0
         self.found: Mapping[str, Comparison] = {}
-        super().__init__(order=one_of("order", ORDERS, order))
-        self._draw()
+        super().__init__(
+            order=one_of("order", ORDERS, order),
+            frames={name: frames(each) for name, each in self._visits.items()},
+            totals=total_misses_svg(order),
+            stage=visits_svg(self._visits[order], FIRST),
+        )
+        if found:
+            self._show(found)
 
     @property
     def visits(self) -> Visits:
         """The iterations of the chosen order, on small matrices."""
         return self._visits[self.order]
 
-    # --- what may be chosen ---------------------------------------------------------------------
-
     @traitlets.validate("step")
     def _check_step(self, proposal: Any) -> int:
         return in_range("step", 0, SIDE**3, proposal.value)
 
-    # --- what is shown --------------------------------------------------------------------------
+    def _show(self, found: Mapping[str, Comparison]) -> None:
+        """Draw a measurement; the page marks the chosen order in it."""
+        self.found = found
+        self._measured = self.size
+        self.status = _summary(found)
+        self.svg = self._times()
 
-    @traitlets.observe("order")
-    def _change_order(self, change: Any) -> None:
-        self._draw()
-
-    def _draw(self) -> None:
-        """The pictures of the chosen order; the small matrices stay at their step."""
-        with self.hold_sync():
-            self.frames = frames(self.visits)
-            self.stage = visits_svg(self.visits, self.step)
-            self.table = self._table()
-            self._draw_times()
-
-    def _draw_times(self) -> None:
-        if self.found:
-            self.svg = orders_svg(self.found, self._title, self.order)
-
-    def _table(self) -> str:
-        """The misses of every order on the small matrices, as HTML."""
-        misses = {order: each.misses for order, each in self._visits.items()}
-        rows = [(order, *each.values(), sum(each.values())) for order, each in misses.items()]
-        return table(HEAD, rows, kind="mlc-runs mlc-orders", chosen=ORDERS.index(self.order))
+    def _times(self, selected: str | None = None) -> str:
+        size = self._measured
+        return orders_svg(
+            self.found,
+            f"C = A B, {size} x {size}, one thread",
+            selected,
+            roofs=self._roof,
+            flops=2 * size**3,
+            narrow=True,
+        )
 
     def static_html(self) -> str:
         """The step that is chosen, the misses of all orders, and the times if there are any."""
+        measured = self._times(self.order) if self.found else ""
         stage = visits_svg(self.visits, self.step)
-        return f"{charts(stage, self.svg)}{self.table}<p>{html.escape(self.status)}</p>"
+        right = charts(total_misses_svg(self.order), measured)
+        return (
+            f'<div class="mlc-beside mlc-dial"><div>{charts(stage)}</div><div>{right}</div></div>'
+            f"<p>{html.escape(self.status)}</p>"
+        )
 
     # --- measuring ------------------------------------------------------------------------------
 
@@ -114,10 +125,7 @@ class LoopOrderDial(Widget):
         with self.measuring(what):
             orders = {order: in_order(order) for order in ORDERS}
             found = self._race("matmul", orders, sizes, budget_s=BUDGET_S)
-        self.found = found
-        self._title = f"C = A B, {self.size} x {self.size} matrices, one thread"
-        self.status = _summary(found)
-        self._draw_times()
+        self._show(found)
         return found
 
 

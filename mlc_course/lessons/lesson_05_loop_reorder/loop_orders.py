@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from mlc_course.errors import check_known
 from mlc_course.lessons.kit import accesses
+from mlc_course.machine import Machine, describe
 from mlc_course.tensor_program.legality import Run
+from mlc_course.tensor_program.memory import count, levels
 from mlc_course.tensor_program.problems import Array, Operand, Workload
+from mlc_course.tensor_program.processor import assembly
 from mlc_course.tensor_program.schedule import steps
 from mlc_course.tensor_program.tir import Schedule, te
+from mlc_course.tensor_program.tir import accesses as accesses_of
 
 ORDERS = tuple("-".join(each) for each in permutations("mnk"))  # m-n-k is the naive one
 LAYOUTS = {  # the indices of A and of B, in the order in which they are stored
@@ -69,6 +73,45 @@ def product(M: int, K: int, N: int, layout: str = "as they are") -> Workload:
         exact=lambda a, b: np.matmul(*upright(a, b)),
         flops=2 * M * K * N,
     )
+
+
+def fitting(machine: Machine) -> int:
+    """The side of three square matrices that leave an eighth of the first cache free."""
+    elements = (machine.l1d_bytes or 32 * 1024) * 7 // 8 // 4
+    return max(16, int((elements / 3) ** 0.5) // 16 * 16)
+
+
+# --- what is counted ------------------------------------------------------------------------------
+
+
+def misses(problem: Workload, schedule: Callable[[Schedule], None]) -> int:
+    """The misses of a scheduled problem in this machine's first cache."""
+    sch = Schedule(problem.program())
+    schedule(sch)
+    return count(sch, levels(describe())[0])[0].misses
+
+
+def jumps(problem: Workload, order: str, per_line: int) -> int:
+    """The operands in which a step of the inner loop always leads to another line."""
+    touched = [each for each in accesses_of(problem.program()) if each.block == "C"]
+    inner = order[-1]
+    strides = {
+        each.buffer: by
+        for each in touched
+        for loop, by in zip(each.loops, each.strides, strict=True)
+        if loop.name == inner
+    }
+    return sum(by is None or abs(by) >= per_line for by in strides.values())
+
+
+def hot_loop(problem: Workload, schedule: Callable[[Schedule], None]) -> tuple[int, float]:
+    """The float32 that one instruction of the hot loop works on, and loads per multiply-add."""
+    sch = Schedule(problem.program())
+    schedule(sch)
+    found = assembly(sch)
+    # without fused multiply-adds, a product and a sum are two instructions
+    does = found.multiply_adds or found.histogram()["arithmetic"] / 2
+    return found.lanes, found.loads / does
 
 
 # --- what an order visits -------------------------------------------------------------------------

@@ -1,45 +1,55 @@
 """Lesson 6: which tile is fast? The tile-size heat map, predicted and measured."""
 
-from mlc_course.lessons.lesson_06_tiling import tile_heat_map
-from mlc_course.lessons.lesson_06_tiling.heat_map_picture import HeatMap, heat_map_svg
-from mlc_course.lessons.lesson_06_tiling.narrow_vectors import race_targets, vector_targets
+from mlc_course.lessons.lesson_06_tiling import blanks, checks, tile_heat_map
+from mlc_course.lessons.lesson_06_tiling.counted import (
+    agreement,
+    best_tile,
+    caches,
+    cliff_svg,
+    fetches,
+    hot_loop,
+    in_degrees,
+    narrow_tile,
+    orders,
+    scheduled,
+    small_maps,
+    squeezed,
+)
 from mlc_course.lessons.lesson_06_tiling.tile_heat_map import TileMap
 from mlc_course.lessons.lesson_06_tiling.tile_map import (
+    NAME,
     Facts,
     Measured,
     cells,
     figures,
     map_record,
     measure,
-)
-from mlc_course.lessons.lesson_06_tiling.tiles import (
-    KS,
-    Tile,
-    best_for,
-    grid,
-    moved,
-    tiled,
-    untiled,
+    recorded_map,
 )
 
 __all__ = [
     "Facts",
-    "HeatMap",
-    "KS",
     "Measured",
-    "Tile",
+    "NAME",
     "TileMap",
-    "best_for",
+    "agreement",
+    "best_tile",
+    "blanks",
+    "caches",
     "cells",
+    "checks",
+    "cliff_svg",
+    "fetches",
     "figures",
-    "grid",
-    "heat_map_svg",
+    "hot_loop",
+    "in_degrees",
     "map_record",
     "measure",
-    "moved",
-    "race_targets",
+    "narrow_tile",
+    "orders",
+    "recorded_map",
+    "scheduled",
+    "small_maps",
+    "squeezed",
     "tile_heat_map",
-    "tiled",
-    "untiled",
-    "vector_targets",
 ]

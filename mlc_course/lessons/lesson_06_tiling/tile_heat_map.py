@@ -9,7 +9,8 @@ import traitlets
 
 from mlc_course.errors import UsageError
 from mlc_course.lessons.kit import INTERRUPT, Choice, Widget, charts, in_range, one_of
-from mlc_course.lessons.lesson_06_tiling.heat_map_picture import HeatMap, Place, heat_map_svg
+from mlc_course.lessons.kit.heat_map import HeatMap, Place, heat_map_svg
+from mlc_course.lessons.kit.tiles import KS, NS, SIZES, Tile, best_for, grid
 from mlc_course.lessons.lesson_06_tiling.tile_card import kib, tile_card_svg
 from mlc_course.lessons.lesson_06_tiling.tile_map import (
     Facts,
@@ -19,9 +20,9 @@ from mlc_course.lessons.lesson_06_tiling.tile_map import (
     levels_of,
     map_record,
     measure,
+    other_kind,
     recorded_map,
 )
-from mlc_course.lessons.lesson_06_tiling.tiles import KS, NS, SIZES, Tile, best_for, grid
 from mlc_course.machine import describe
 from mlc_course.measure import mark
 from mlc_course.tensor_program.ladders import Record, made_on
@@ -109,7 +110,7 @@ class TileMap(Widget):
 
     def _say_where_from(self) -> None:
         if self.source == "recorded":
-            self.status = f"Recorded on {made_on(self.record)}."
+            self.status = f"Recorded on {made_on(self.record)}{other_kind(self.record)}."
         else:
             self.status = f"{self.measured} of {len(grid())} tiles measured here."
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from mlc_course.lessons.lesson_06_tiling.tiles import SIZES, Sizes, Tile, grid, moved, tiled
+from mlc_course.errors import check_known
+from mlc_course.lessons.kit.tiles import SIZES, Sizes, Tile, grid, moved, multiply_adds, tiled
+from mlc_course.machine import describe
 from mlc_course.measure import Comparison, compare
 from mlc_course.tensor_program.ladders import Record, Rung, contest, load, provenance, scheduled
 from mlc_course.tensor_program.memory import Cache
@@ -40,7 +42,7 @@ def facts(tile: Tile, levels: Sequence[Cache], sizes: Sizes = SIZES) -> dict[str
             for i, level in enumerate(levels)
         ],
         "b_times": [each / (FLOAT_BYTES * sizes[1] * sizes[2]) for each in traffic.of("B").fetched],
-        "multiply_adds": hot.multiply_adds,
+        "multiply_adds": multiply_adds(hot),
         "loads": hot.loads,
         "stores": hot.stores,
         "lanes": hot.lanes,
@@ -98,10 +100,37 @@ def _cell(done: Measured) -> Record:
     }
 
 
-def recorded_map() -> Record:
-    """The map that comes with the course; raises ``UsageError`` when it cannot be read."""
-    folder = resources.files("mlc_course.lessons.lesson_06_tiling") / "recordings"
-    return load(folder / "matmul_tiles.json")
+NAME = "matmul_tiles"
+RECORDINGS = resources.files("mlc_course.lessons.lesson_06_tiling") / "recordings"
+
+
+def recorded_map(isa: str | None = None) -> Record:
+    """The map that comes with the course for machines with these instructions.
+
+    By default it is the one made on the machine whose vectors are most like those of this machine.
+    Raises ``UsageError`` for instructions of which there is no map.
+    """
+    known = {each["machine"]["isa"]: each for each in _recordings()}
+    if isa is None:
+        return min(known.values(), key=_unlike_this_machine)
+    check_known("no recorded map for", isa, known)
+    return known[isa]
+
+
+def _recordings() -> list[Record]:
+    folders = (each for each in RECORDINGS.iterdir() if each.is_dir())
+    return [load(folder / f"{NAME}.json") for folder in folders]
+
+
+def _unlike_this_machine(record: Record) -> tuple[int, str]:
+    here, there = describe(), record["machine"]
+    return abs(there["vector_bits"] - here.vector_bits), there["isa"]
+
+
+def other_kind(record: Record) -> str:
+    """Say that a record is of another kind of machine than this one; empty where it is not."""
+    here, there = describe().isa, record["machine"]["isa"]
+    return "" if here == there else f"; yours has {here}: {there} is the nearest that is recorded"
 
 
 def levels_of(record: Record) -> tuple[Cache, ...]:

@@ -1,13 +1,14 @@
-"""Three problems of several stages, and ways to fuse each: what lesson 8 compares.
+"""Three problems of several stages, and ways to fuse each, which lesson 8 compares.
 
 Elementwise stages do little arithmetic on each byte, a matrix product does much; softmax is
-between. The same steps of fusion save bytes in all three, and time only where bytes are the limit.
+between. Fusion saves bytes in all three, and saves time where bytes are what the core waits for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -27,8 +28,8 @@ from mlc_course.tensor_program.schedule import lookup, polynomial_exp, steps
 from mlc_course.tensor_program.tir import Schedule, te, tirx
 
 Apply = Callable[[Schedule], None]
-# An eighth of a usual first cache, a sixteenth of a second: small problems do not fit, as large
-# ones do not fit into real caches, and a count takes no time.
+# The model machine. Small problems do not fit into its caches, as large ones do not fit into real
+# caches, and a count takes no time.
 SMALL_CACHES = (Cache(4 * 1024), Cache(64 * 1024))
 
 
@@ -59,8 +60,8 @@ class Staged:
     """A problem of several stages. The first of its fusions leaves them apart.
 
     ``counted`` is small enough to simulate, ``measured`` large enough to time. ``prepare`` and
-    ``finish`` are for timing only: the same for every fusion, so that arithmetic does not hide
-    what the bytes cost.
+    ``finish`` are steps for timing, the same for every fusion: they make the arithmetic fast, so
+    that it does not hide the cost of the bytes.
     """
 
     name: str
@@ -77,13 +78,13 @@ class Staged:
         return known[name]
 
     def small(self, fusion: str) -> Schedule:
-        """The program to count."""
+        """Return the small program, fused in this way."""
         sch = Schedule(self.counted.program())
         self.fusion(fusion).apply(sch)
         return sch
 
     def count(self, fusion: str, *levels: Cache) -> Counted:
-        """Bytes between the caches, ``SMALL_CACHES`` by default, and runs of each stage; a second.
+        """Count bytes between the caches, ``SMALL_CACHES`` by default, and runs of each stage.
 
         Raises ``UsageError`` for a name that is not there.
         """
@@ -91,7 +92,7 @@ class Staged:
         return Counted(traffic(sch, *(levels or SMALL_CACHES)), stages(sch))
 
     def quick(self, fusion: str) -> Apply:
-        """The steps of the program to time."""
+        """Return the steps that make the program to time."""
         chosen = self.fusion(fusion)
 
         def apply(sch: Schedule) -> None:
@@ -100,6 +101,35 @@ class Staged:
             self.finish(sch)
 
         return apply
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+MIB = 1 << 20
+
+
+def rows_of(columns: int, wanted: int, *, least: int, most: int) -> int:
+    """Return how many rows of float32 make an array of about ``wanted`` bytes, within bounds.
+
+    The number is a power of two.
+    """
+    rows = min(max(wanted, least), most) // (4 * columns)
+    return 1 << rows.bit_length() - 1
+
+
+def paper_bytes(name: str, problem: Staged | None = None) -> tuple[int, int]:
+    """Return the bytes to and from memory of a raced problem, apart and fused, in whole arrays.
+
+    An array that is read moves once, a new one twice, and one that is written in place once more.
+    Raises ``UsageError`` for an unknown name.
+    """
+    work = (problem or staged(name)).measured
+    if name != "matmul_exp_matmul":
+        array = 4 * prod(work.result.shape)
+        return 8 * array, 3 * array
+    between = 4 * work.sizes["M"] * work.sizes["L"]  # C moves three times, and D twice
+    once = work.bytes + 4 * prod(work.result.shape)  # A, B, E are read; F is fetched and returned
+    return once + 5 * between, once
 
 
 # --- three passes over memory ---------------------------------------------------------------------
@@ -136,6 +166,7 @@ def scale_shift_clip(rows: int = 4096, columns: int = 4096) -> Workload:
     )
 
 
+HERE = describe()
 TILE = {"row": 16, "column": 32, "inner": 16}  # of both matrix products
 PRODUCTS = {"C": ("m", "l", "k"), "F": ("m", "n", "l")}  # row, column and inner loop
 
@@ -145,7 +176,7 @@ def nothing(sch: Schedule) -> None:
 
 
 def inlined(*blocks: str) -> Apply:
-    """Each of these blocks inside its readers."""
+    """Compute each of these blocks inside its readers."""
 
     def apply(sch: Schedule) -> None:
         for block in blocks:
@@ -155,7 +186,7 @@ def inlined(*blocks: str) -> Apply:
 
 
 def row_by_row(sch: Schedule) -> None:
-    """Every stage before the last one, for one row at a time."""
+    """Run all stages for one row at a time."""
     *before, last = lookup.blocks(sch)
     for block in reversed(before):
         steps.compute_per_iteration(sch, block, of=last, at="m")
@@ -165,7 +196,7 @@ def row_by_row(sch: Schedule) -> None:
 
 
 def several_sums(sch: Schedule) -> None:
-    """Sums, maxima and exp in vectors."""
+    """Prepare sums and maxima for vectors, and compute exp as a polynomial."""
     polynomial_exp(sch, "Exp")
     count = lookup.divisor(lookup.axes(sch, "Sum")["k"], at_most=4 * describe().lanes)
     for block in ("Sum", "Max"):
@@ -173,7 +204,7 @@ def several_sums(sch: Schedule) -> None:
 
 
 def vector_sums(sch: Schedule) -> None:
-    """The loop over independent sums, innermost and as vectors."""
+    """Put the loop over independent sums innermost, as vectors."""
     for block in [name for name in lookup.blocks(sch) if name.endswith("_rf")]:
         (k,) = lookup.reduction_loops(sch, block)
         around = [each for each in lookup.loops(sch, block) if each != k]
@@ -184,7 +215,7 @@ def vector_sums(sch: Schedule) -> None:
 
 
 def sum_per_tile(sch: Schedule) -> None:
-    """Row by row, but the sum for each 64 columns of the result: the whole sum, each time."""
+    """Run row by row, but compute the whole sum again for each 64 columns of the result."""
     steps.split(sch, "P", "n", 64)
     *before, last = lookup.blocks(sch)
     for block in reversed(before):
@@ -193,7 +224,7 @@ def sum_per_tile(sch: Schedule) -> None:
 
 
 def rows_exp_inlined(sch: Schedule) -> None:
-    """Row by row, and exp computed both where it is summed and where it is divided."""
+    """Run row by row, and compute exp both where it is summed and where it is divided."""
     steps.inline(sch, "Exp")
     row_by_row(sch)
 
@@ -202,32 +233,32 @@ def rows_exp_inlined(sch: Schedule) -> None:
 
 
 def tiled(sch: Schedule) -> None:
-    """Both products tile by tile."""
+    """Run both products tile by tile."""
     for block, (row, column, inner) in PRODUCTS.items():
         steps.tile(sch, block, **{row: TILE["row"], column: TILE["column"], inner: TILE["inner"]})
         steps.reorder(sch, block, f"{inner}_1", f"{column}_1")
 
 
 def exp_in_tile(sch: Schedule) -> None:
-    """exp of each tile of the first product as soon as its sum is complete."""
+    """Take exp of each tile of the first product as soon as its sum is complete."""
     tiled(sch)
     steps.fuse_consumer(sch, "D", into="C", at="l_0")
 
 
 def merged(sch: Schedule) -> None:
-    """Both products in one loop over blocks of rows."""
+    """Run both products in one loop over blocks of rows."""
     exp_in_tile(sch)
     steps.merge(sch, "C", "F", at="m_0")
 
 
 def exp_in_product(sch: Schedule) -> None:
-    """exp inside the second product."""
+    """Take exp inside the second product."""
     tiled(sch)
     steps.inline(sch, "D")
 
 
 def first_in_second(sch: Schedule) -> None:
-    """The rows of the first product that a tile of the second needs, computed for that tile."""
+    """Compute, for each tile of the second product, the rows of the first one that it needs."""
     tiled(sch)
     steps.compute_per_iteration(sch, "D", of="F", at="n_0")
     steps.compute_per_iteration(sch, "C", of="D", at="n_0")
@@ -237,7 +268,7 @@ def first_in_second(sch: Schedule) -> None:
 
 
 def vector_columns(sch: Schedule) -> None:
-    """Columns as vectors, zeros set before the sum."""
+    """Run columns as vectors, and set the zeros before the sum."""
     for block in PRODUCTS:
         inside = lookup.loops(sch, block)
         summed = lookup.reduction_loops(sch, block)
@@ -251,7 +282,9 @@ PROBLEMS: dict[str, Staged] = {
         Staged(
             "scale_shift_clip",
             counted=scale_shift_clip(128, 256),
-            measured=scale_shift_clip(4096, 2048),
+            measured=scale_shift_clip(
+                rows_of(2048, HERE.l3_bytes, least=32 * MIB, most=128 * MIB), 2048
+            ),
             prepare=nothing,
             finish=nothing,
             fusions=(
@@ -263,7 +296,7 @@ PROBLEMS: dict[str, Staged] = {
                 ),
                 Fusion(
                     "row by row",
-                    "Each row of Y and Z is used while it is in the first cache; both still "
+                    "Each row of Y and Z is used while it is in the first cache. Both still "
                     "exist, one row long.",
                     row_by_row,
                 ),
@@ -273,14 +306,15 @@ PROBLEMS: dict[str, Staged] = {
         Staged(
             "softmax",
             counted=softmax(128, 256),
-            measured=softmax(2048, 2048),
+            measured=softmax(rows_of(2048, HERE.l3_bytes, least=16 * MIB, most=64 * MIB), 2048),
             prepare=several_sums,
             finish=vector_sums,
             fusions=(
                 Fusion("apart", "Four passes: maximum, exp, sum, division.", nothing),
                 Fusion(
                     "exp inlined",
-                    "No matrix of exps; but each exp is computed twice, for the sum and for P.",
+                    "There is no matrix of exps, but each exp is computed twice: for the sum, "
+                    "and for P.",
                     inlined("Exp"),
                 ),
                 Fusion(
@@ -290,8 +324,8 @@ PROBLEMS: dict[str, Staged] = {
                 ),
                 Fusion(
                     "rows, exp inlined",
-                    "One row at a time, and each exp twice: no more bytes are saved, and work is "
-                    "added.",
+                    "One row at a time, and each exp twice. This saves no more bytes than row by "
+                    "row, and adds work.",
                     rows_exp_inlined,
                 ),
                 Fusion(
@@ -305,30 +339,34 @@ PROBLEMS: dict[str, Staged] = {
         Staged(
             "matmul_exp_matmul",
             counted=matmul_exp_matmul(256, 64, 64, 64),
-            measured=matmul_exp_matmul(512, 256, 512, 256),
+            # C is four times as large as the second cache, so that it leaves it.
+            measured=matmul_exp_matmul(
+                rows_of(512, 4 * HERE.l2_bytes, least=1 * MIB, most=8 * MIB), 256, 512, 256
+            ),
             prepare=nothing,
             finish=vector_columns,
             fusions=(
                 Fusion("apart", "Two tiled products, and a pass of exp between them.", tiled),
                 Fusion(
                     "exp in the tile",
-                    "exp of a tile of C while it is in the first cache; C is one tile now.",
+                    "exp is taken of a tile of C while it is in the first cache. C is one tile "
+                    "now.",
                     exp_in_tile,
                 ),
                 Fusion(
                     "merged",
-                    "Both products in one loop over 16 rows: D is 16 rows now.",
+                    "Both products run in one loop over blocks of 16 rows. D is 16 rows now.",
                     merged,
                 ),
                 Fusion(
                     "exp inlined",
-                    "No D; but the second product takes exp at each multiply-add, N times for an "
-                    "element.",
+                    "There is no D, but the second product takes exp at each multiply-add: N times "
+                    "for each element.",
                     exp_in_product,
                 ),
                 Fusion(
                     "first in second",
-                    "Each tile of F computes all rows of D that it reads; the tile beside it "
+                    "Each tile of F computes all rows of D that it reads. The tile beside it "
                     "computes them again.",
                     first_in_second,
                 ),

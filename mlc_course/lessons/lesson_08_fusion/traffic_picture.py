@@ -1,6 +1,7 @@
 """The picture of a fusion: bytes moved for each buffer, work of each stage, measured speed.
 
-Apart is always an outline, fused always blue; what goes back to the next level is hatched.
+Apart is always an outline, fused always blue. Bytes that are returned to the next level are
+hatched.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from mlc_course.measure import Comparison
 from mlc_course.tensor_program.memory import Cache
 from mlc_course.units import times
 
-ROW_IN, HEAD_IN, GAP_IN = 0.4, 1.15, 1.15
+ROW_IN, HEAD_IN, GAP_IN = 0.29, 1.05, 0.95
 HALF = 0.38  # of a row, for each of the two bars
 KIB = 1024
 
@@ -34,7 +35,7 @@ def traffic_svg(
     heading: str = "",
     measured: Mapping[str, Comparison | None] | None = None,
 ) -> str:
-    """Two programs for one problem: ``names`` says what each is called.
+    """Draw two programs for one problem; ``names`` says what each is called.
 
     ``measured`` are the ways to run it, in order, with their comparison to NumPy or None where
     there is none yet. Raises ``UsageError`` for counts in different caches, or more than two.
@@ -45,7 +46,7 @@ def traffic_svg(
     measured = measured or {}
     buffers = len(_buffers(before, after)) + 1
     below = max(len(_stages(before, after)), len(measured), 1)
-    height = HEAD_IN + GAP_IN + ROW_IN * (buffers + below) + 0.65
+    height = HEAD_IN + GAP_IN + ROW_IN * (buffers + below) + 0.62
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH_IN, height))
         parts = figure.subplots(2, 2, height_ratios=(buffers, below))
@@ -77,7 +78,7 @@ def traffic_svg(
 
 
 def _buffers(*programs: Counted) -> list[str]:
-    """The buffers of all programs, in the order in which they are first named."""
+    """Return the buffers of all programs, in the order in which they are first named."""
     return list(dict.fromkeys(b.buffer for each in programs for b in each.traffic.buffers))
 
 
@@ -86,7 +87,7 @@ def _stages(*programs: Counted) -> list[str]:
 
 
 def _pair(counted: Counted, buffer: str, level: int) -> tuple[int, int]:
-    """Bytes that a buffer, or ``all`` of them, fetches and returns at a level."""
+    """Return the bytes that a buffer, or ``all`` of them, fetches and returns at a level."""
     found = [b for b in counted.traffic.buffers if buffer in ("all", b.buffer)]
     return sum(b.fetched[level] for b in found), sum(b.returned[level] for b in found)
 
@@ -166,7 +167,7 @@ def _speed(axes: Axes, measured: Mapping[str, Comparison | None], *, chosen: str
 def _bars(
     axes: Axes, place: int, old: tuple[float, float], new: tuple[float, float], *, unit: float
 ) -> None:
-    """Above, what was; below, what is: the first part plain, the second one hatched."""
+    """Draw what was above what is, the first part of each plain and the second one hatched."""
     styles: tuple[tuple[tuple[float, float], float, dict[str, Any]], ...] = (
         (old, -HALF / 2, {"facecolor": PAPER, "edgecolor": INK}),
         (new, HALF / 2, {"facecolor": OURS, "edgecolor": OURS}),

@@ -13,7 +13,8 @@ function render({ model, el }) {
     class: "mlc-reason", "aria-live": "polite", "data-testid": "reason",
   });
   const program = element("div", {
-    class: "mlc-program", tabindex: "0", role: "region", "data-testid": "program",
+    class: "mlc-program", style: "max-height: 14em", tabindex: "0", role: "region",
+    "data-testid": "program",
     "aria-label": "The program apart, and fused",
   });
   el.append(

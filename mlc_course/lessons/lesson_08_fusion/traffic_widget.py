@@ -68,7 +68,7 @@ class TrafficWidget(Widget):
 
     @property
     def staged(self) -> Staged:
-        """The problem that is shown."""
+        """Return the problem that is shown."""
         return staged(self.problem)
 
     # --- what may be chosen ---------------------------------------------------------------------
@@ -89,7 +89,7 @@ class TrafficWidget(Widget):
             self._draw()
 
     def _draw(self) -> None:
-        """Picture and texts of the problem and the fusion that are chosen."""
+        """Draw the problem and the fusion that are chosen, and write their texts."""
         self._shown = (self.problem, self.fusion)
         chosen, apart = self.staged.fusion(self.fusion), self.staged.fusions[0]
         before, after = (counted(self.problem, each.name) for each in (apart, chosen))
@@ -108,7 +108,7 @@ class TrafficWidget(Widget):
             self.said, self.reason = _said(before, after), chosen.why
 
     def static_html(self) -> str:
-        """The picture and what it says, for a page on which nothing can be clicked."""
+        """Return the picture and what it says, for a page on which nothing can be clicked."""
         ways = "".join(f"<li><b>{e.name}</b> {e.why}</li>" for e in self.staged.fusions)
         return f"{charts(self.svg)}<p>{self.said}</p><ul>{ways}</ul>"
 
@@ -145,7 +145,7 @@ def _sizes(work: Workload) -> str:
 
 
 def _said(before: Counted, after: Counted) -> str:
-    """The picture in a sentence, for those who do not see it."""
+    """Return the picture in a sentence, for those who do not see it."""
     old, new = before.traffic.bytes(), after.traffic.bytes()
     repeated = [s for s in after.stages if s.times > 1]
     again = "; ".join(f"{s.block} is computed {s.times:,.3g} times" for s in repeated)

@@ -3,7 +3,8 @@ function render({ model, el }) {
   const forms = element("div", {});
   const measure = worker(model, "Measure here", "measure");
   const pane = (testid, label) => element("div", {
-    class: "mlc-program", tabindex: "0", role: "region", "data-testid": testid, "aria-label": label,
+    class: "mlc-program", style: "max-height: 15em", tabindex: "0", role: "region",
+    "data-testid": testid, "aria-label": label,
   });
   const program = pane("program", "The program");
   const code = pane("code", "The instructions of its hot loop");

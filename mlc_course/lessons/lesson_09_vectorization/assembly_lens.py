@@ -28,13 +28,13 @@ UNMEASURED = "The instructions are counted; press Measure here for times."
 
 
 def here() -> dict[str, Problem]:
-    """The problems, in the forms that suit this machine's registers."""
+    """Return the problems, in the forms that suit this machine's registers."""
     return problems(describe().lanes, describe().vector_registers)
 
 
 @functools.cache
 def compiled(problem: str, form: str) -> tuple[str, Assembly]:
-    """Outline and hot loop of a form on this machine: compiled once, then remembered."""
+    """Return the outline and the hot loop of a form; each is compiled once, then remembered."""
     chosen = here()[problem]
     sch = Schedule(chosen.workload.program())
     chosen.form(form).apply(sch)
@@ -78,7 +78,7 @@ class AssemblyLens(Widget):
 
     @property
     def chosen(self) -> Problem:
-        """The problem that is shown."""
+        """Return the problem that is shown."""
         return self._known[self.problem]
 
     # --- what may be chosen ---------------------------------------------------------------------
@@ -103,7 +103,7 @@ class AssemblyLens(Widget):
             self._draw()
 
     def _draw(self) -> None:
-        """Texts and picture of the problem and the form that are chosen."""
+        """Write the texts and draw the picture of the problem and the form that are chosen."""
         self._shown = (self.problem, self.form)
         text, found = compiled(self.problem, self.form)
         with self.hold_sync():
@@ -130,7 +130,7 @@ class AssemblyLens(Widget):
         return flops // 2 if self.chosen.unit == "multiply-add" else flops
 
     def static_html(self) -> str:
-        """The chosen form, and of every other what its hot loop consists of."""
+        """Return the chosen form, and for every other one what its hot loop consists of."""
         lines = (
             f"<li><b>{html.escape(form.name)}</b> {html.escape(form.why)} "
             f"<i>{html.escape(str(compiled(self.problem, form.name)[1]))}</i></li>"

@@ -36,15 +36,17 @@ CSS += ".mlc-code .arithmetic { border-color: var(--mlc-ours, #0072b2); }"  # as
 STATEMENT = re.compile(r"(\w+\[.*?\]) (\+?=) (.*)")
 PIECE = re.compile(r"\w+\[[^\]]*\]|[-+*]")  # a buffer's element, or an operation
 LOOPS = re.compile(r"\bin (\d+)")
-ROW_IN, TOP_IN = 0.36, 2.15
+ROW_IN, TOP_IN = 0.3, 1.95
 
 
 # --- text -----------------------------------------------------------------------------------------
 
 
 def program_html(outline: str) -> str:
-    """A program's outline with its loads, arithmetic and stores marked; the statement that runs
-    most often has a background."""
+    """Return a program's outline with its loads, arithmetic and stores marked.
+
+    The statement that runs most often has a background.
+    """
     lines = outline.splitlines()
     runs = list(map(_runs, *zip(*_nests(lines), strict=True))) if lines else []
     hot = max(range(len(lines)), key=lambda place: runs[place], default=0)
@@ -56,7 +58,7 @@ def program_html(outline: str) -> str:
 
 
 def _nests(lines: list[str]) -> list[tuple[str, tuple[int, ...]]]:
-    """(line, extents of the loops around it)."""
+    """Return each line with the extents of the loops around it."""
     open_loops: list[tuple[int, tuple[int, ...]]] = []
     found = []
     for line in lines:
@@ -69,7 +71,7 @@ def _nests(lines: list[str]) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def _runs(line: str, extents: tuple[int, ...]) -> int:
-    """The runs of a statement; 0 for a line that is none, and for one without arithmetic."""
+    """Return how often a statement runs: 0 for another line, and for one without arithmetic."""
     statement = STATEMENT.search(line)
     if not statement or not (statement[2] == "+=" or re.search(r"\] [-+*]", statement[3])):
         return 0
@@ -107,8 +109,10 @@ def _letters(kinds: tuple[str, ...] | list[str]) -> str:
 
 
 def hot_loop_html(found: Assembly, *, first: int | None = None) -> str:
-    """The instructions of the hot loop, or the first few, each marked with the letters of what it
-    does. Raises ``UsageError`` for fewer than one."""
+    """Return the instructions of the hot loop, or the first few, each marked with what it does.
+
+    Raises ``UsageError`` for fewer than one.
+    """
     if first is not None and first < 1:
         raise UsageError("too few instructions to show", expected="1 or more", got=first)
     lines = (

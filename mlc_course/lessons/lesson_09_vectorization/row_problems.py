@@ -1,4 +1,4 @@
-"""Small problems with one operation an element: sums along rows, and element-wise ones.
+"""Small problems with an operation or two for each element: sums, and elementwise ones.
 
 They differ in what waits for what, which decides whether vectors help.
 """
@@ -61,6 +61,30 @@ def row_dots(rows: int = 64, columns: int = 1024) -> Workload:
     )
 
 
+def weighted_columns(rows: int = 256, columns: int = 80) -> Workload:
+    """S[j] = w (rows) times column j of X (rows, columns): a vector times a matrix."""
+    operands = (Operand("w", (rows,)), Operand("X", (rows, columns)))
+
+    def expression() -> list[te.Tensor]:
+        w, x = (te.placeholder(each.shape, name=each.name) for each in operands)
+        k = te.reduce_axis((0, rows), name="k")
+        total = te.compute(
+            (columns,), lambda j: te.sum(w[k] * x[k, j], axis=[k]), name="S", varargs_names=["j"]
+        )
+        return [w, x, total]
+
+    return Workload(
+        name="weighted_columns",
+        sizes={"rows": rows, "columns": columns},
+        operands=operands,
+        result=Operand("S", (columns,)),
+        expression=expression,
+        numpy=lambda w, x, out: np.matmul(w, x, out=out),
+        exact=lambda w, x: w @ x,
+        flops=2 * rows * columns,
+    )
+
+
 def add_one(rows: int = 256, columns: int = 1024) -> Workload:
     """Y = X + 1, with X (rows, columns): no addition waits for another."""
     operands = (Operand("X", (rows, columns)),)
@@ -118,7 +142,7 @@ def overlapping_sums(rows: int = 64, columns: int = 4096) -> Workload:
 
 
 def exponentials(rows: int = 64, columns: int = 256) -> Workload:
-    """Y = exp(X), with X (rows, columns): element-wise, but no instruction computes an exp."""
+    """Y = exp(X), with X (rows, columns): elementwise, but no instruction computes an exp."""
     operands = (Operand("X", (rows, columns)),)
 
     def expression() -> list[te.Tensor]:

@@ -34,7 +34,7 @@ class Problem:
     forms: tuple[Form, ...]
 
     def form(self, name: str) -> Form:
-        """Raises ``UsageError`` for a name that is not there."""
+        """Return a form by its name; raises ``UsageError`` for a name that is not there."""
         known = {form.name: form for form in self.forms}
         check_known("no such form", name, known)
         return known[name]
@@ -44,12 +44,14 @@ class Problem:
 
 
 def as_written(sch: Schedule) -> None:
-    """Change nothing: LLVM does what it does by itself."""
+    """Leave the program unchanged: LLVM does what it does by itself."""
 
 
 def in_sums(count: int) -> Apply:
-    """The sum S[m] over k in ``count`` sums side by side, as lanes; at the end of a row they are
-    added up one by one. ``count`` must divide the loop k."""
+    """Compute each sum S[m] over k in ``count`` sums side by side, as lanes.
+
+    At the end of a row they are added up one by one. ``count`` must divide the loop k.
+    """
 
     def apply(sch: Schedule) -> None:
         lanes = steps.several_sums(sch, "S", "k", count)
@@ -63,7 +65,7 @@ def in_sums(count: int) -> Apply:
 
 
 def unrolled(count: int) -> Apply:
-    """The sum S[m] over k with ``count`` terms of the loop written out: still one sum."""
+    """Write out ``count`` terms of the loop k; there is still one sum."""
 
     def apply(sch: Schedule) -> None:
         steps.split(sch, "S", "k", count)
@@ -74,7 +76,7 @@ def unrolled(count: int) -> Apply:
 
 
 def columns_at_once(count: int) -> Apply:
-    """The column sums S[j] over k, ``count`` columns side by side as lanes."""
+    """Compute the column sums S[j] over k for ``count`` columns side by side, as lanes."""
 
     def apply(sch: Schedule) -> None:
         steps.split(sch, "S", "j", count)
@@ -86,7 +88,7 @@ def columns_at_once(count: int) -> Apply:
 
 
 def along_a_row(count: int) -> Apply:
-    """An element-wise block Y, ``count`` neighbours of a row as lanes."""
+    """Run an elementwise block Y with ``count`` neighbours of a row as lanes."""
 
     def apply(sch: Schedule) -> None:
         steps.split(sch, "Y", "n", count)
@@ -96,7 +98,7 @@ def along_a_row(count: int) -> Apply:
 
 
 def down_a_column(count: int) -> Apply:
-    """An element-wise block Y, ``count`` neighbours of a column as lanes."""
+    """Run an elementwise block Y with ``count`` neighbours of a column as lanes."""
 
     def apply(sch: Schedule) -> None:
         steps.split(sch, "Y", "m", count)
@@ -107,8 +109,10 @@ def down_a_column(count: int) -> Apply:
 
 
 def register_tile(rows: int, columns: int, *, unroll: bool = True) -> Apply:
-    """A product's block C in tiles of rows x columns sums, each tile summed in one go over k; its
-    rows are written out, or left as a loop to LLVM."""
+    """Compute a product's block C in tiles of rows x columns sums, each summed in one go over k.
+
+    The rows of a tile are written out, or left to LLVM as a loop.
+    """
 
     def apply(sch: Schedule) -> None:
         steps.tile(sch, "C", m=rows, n=columns)
@@ -127,7 +131,7 @@ def register_tile(rows: int, columns: int, *, unroll: bool = True) -> Apply:
 
 
 def in_a_row(terms: int, sums: int) -> int:
-    """Return how many additions of a row wait for each other: those of one sum, then of all sums.
+    """Count the additions of a row that wait for each other: those of one sum, then one a sum.
 
     Raises ``SizeError`` unless ``sums`` divides ``terms``.
     """
@@ -138,6 +142,11 @@ def in_a_row(terms: int, sums: int) -> int:
             got=sums,
         )
     return terms // sums + sums
+
+
+def tile_registers(rows: int, vectors: int) -> int:
+    """Return how many vector registers a tile needs: its sums, the vectors of B, and one of A."""
+    return rows * vectors + vectors + 1
 
 
 # --- the problems ---------------------------------------------------------------------------------
@@ -258,8 +267,7 @@ def _add_one(lanes: int) -> Problem:
             ),
             Form(
                 f"{lanes} in a column",
-                "Lanes that stand in different rows are collected one by "
-                "one, and stored one by one.",
+                "Lanes from different rows are collected one by one, and stored one by one.",
                 down_a_column(lanes),
             ),
         ),

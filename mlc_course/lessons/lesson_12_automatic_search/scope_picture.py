@@ -149,7 +149,7 @@ def _names(scales: Scales, roof: float, others: Mapping[str, Sequence[float]]) -
     names: list[tuple[float, str, dict[str, Any]]] = [
         (scales.y(roof), "measured roof", {"colour": ROOF, "bold": True}),
         (scales.y(1.0), "NumPy", {"colour": NUMPY, "bold": True}),
-        *((scales.y(max(each)), f"best of {name}", {"size": 13}) for name, each in others.items()),
+        *((scales.y(max(each)), name, {"size": 13}) for name, each in others.items()),
     ]
     free = 0.0
     for y, name, style in sorted(names, key=lambda each: each[:2]):

@@ -2,7 +2,7 @@ function render({ model, el }) {
   begin(el);
   const strategy = radios(model, "strategy", "search", [
     ["random", "random tiles"], ["blind", "MetaSchedule, blind"],
-    ["evolutionary", "MetaSchedule, evolving"], ["packing", "packed micro-kernels"],
+    ["evolutionary", "MetaSchedule, evolving"], ["packing", "packing"],
     ["here", "made here"],
   ]);
   const course = element("select", {

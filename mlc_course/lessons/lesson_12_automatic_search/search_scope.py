@@ -18,6 +18,7 @@ from mlc_course.lessons.kit import (
     one_of,
     side_by_side,
 )
+from mlc_course.lessons.lesson_12_automatic_search.sayings import SHORT
 from mlc_course.lessons.lesson_12_automatic_search.scope_picture import (
     LEAST,
     genes_side_by_side,
@@ -115,7 +116,8 @@ class SearchScope(Widget):
     @traitlets.observe("strategy")
     def _change_strategy(self, change: Any) -> None:
         self._say_where_from()
-        self.selected = min(self.selected, len(self.population.trials) - 1)
+        count, at_the_end = len(self.population.trials), self.selected == self.count - 1
+        self.selected = count - 1 if at_the_end else min(self.selected, count - 1)
         self._draw()
 
     @traitlets.observe("selected", "programs")
@@ -129,8 +131,9 @@ class SearchScope(Widget):
         """Picture and texts of the search and the trial that are chosen."""
         shown, place = self.population, self.selected
         self.count = len(shown.trials)
+        mixed = len({each.about["machine"]["isa"] for each in self._recordings.values()}) > 1
         others = {
-            name: each.ratios
+            self._label(name, mixed): each.ratios
             for name, each in self._populations.items()
             if name != self.strategy and HERE not in (name, self.strategy)
         }
@@ -138,6 +141,12 @@ class SearchScope(Widget):
         best = self._rival(place)
         self.said = _in_words(shown.trials, place, best)
         self.report = self._report(best, place)
+
+    def _label(self, name: str, mixed: bool) -> str:
+        """The name of a search in the picture, with its machine where these are of two kinds."""
+        if mixed:
+            return f"{SHORT[name]}, {self._recordings[name].about['machine']['isa']}"
+        return f"best of {SHORT[name]}"
 
     def _rival(self, place: int) -> int:
         """The best so far; for a trial that is the best so far itself, the one before that."""

@@ -3,6 +3,7 @@
 Read ``knobs`` first: one kernel in several forms, and what each costs.
 """
 
+from mlc_course.lessons.lesson_19_from_graph_to_code import blanks
 from mlc_course.lessons.lesson_19_from_graph_to_code.changes import (
     CHANGES,
     caught_by,
@@ -25,6 +26,7 @@ from mlc_course.lessons.lesson_19_from_graph_to_code.knobs import (
     without_barriers,
 )
 from mlc_course.lessons.lesson_19_from_graph_to_code.knobs_on_gpu import gpu_times
+from mlc_course.lessons.lesson_19_from_graph_to_code.last_words import column_of, last_sentence
 from mlc_course.lessons.lesson_19_from_graph_to_code.lineage import graph_lines, kernel_lines
 from mlc_course.lessons.lesson_19_from_graph_to_code.recorded_gpus import recorded_times
 from mlc_course.lessons.lesson_19_from_graph_to_code.text_on_cpu import TextRun, run_text
@@ -38,8 +40,10 @@ __all__ = [
     "KNOBS",
     "TextRun",
     "bars_svg",
+    "blanks",
     "caught_by",
     "changed",
+    "column_of",
     "cpu_race",
     "crowded",
     "float_error",
@@ -50,6 +54,7 @@ __all__ = [
     "hunted",
     "judged",
     "kernel_lines",
+    "last_sentence",
     "loaded_bytes",
     "recorded_times",
     "run_text",

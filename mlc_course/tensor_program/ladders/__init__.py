@@ -57,6 +57,7 @@ from mlc_course.tensor_program.ladders.record import (
     save,
     setback_mark,
     timed_part,
+    unlike_this_machine,
 )
 from mlc_course.tensor_program.ladders.roofline import Point, counted, is_counted, points, roofs_of
 from mlc_course.tensor_program.ladders.rungs import Climbed, Rung, checked, climb, scheduled, select
@@ -117,4 +118,5 @@ __all__ = [
     "timed_part",
     "why_panels",
     "why_tile",
+    "unlike_this_machine",
 ]

@@ -157,10 +157,11 @@ def recordings(name: str) -> list[Record]:
     known = sorted({file.name.removesuffix(".json") for file in files})
     check_known("no recording", name, known)
     found = [load(file) for file in files if file.name == f"{name}.json"]
-    return sorted(found, key=_unlike_this_machine)
+    return sorted(found, key=unlike_this_machine)
 
 
-def _unlike_this_machine(record: Record) -> tuple[int, bool, str]:
+def unlike_this_machine(record: Record) -> tuple[int, bool, str]:
+    """Order records by how far their machine's vectors are from those of this machine."""
     here, there = machine.describe(), record["machine"]
     unlike = abs(there["vector_bits"] - here.vector_bits)
     return unlike, there["isa"] != here.isa, there["isa"]

@@ -31,7 +31,7 @@ WHY_NOT = {
     INJECTIVE: "only elementwise work may follow in the same kernel",
     REDUCTION: "a reduction ends its kernel",
     OUT_FUSABLE: "nothing comes before that in a kernel",
-    OPAQUE: "nobody can look inside",
+    OPAQUE: "TVM cannot look inside",
 }
 
 
@@ -139,7 +139,7 @@ class _Rules:
         reason = self._never(node)
         if not reason and point and (injective_too or rank != INJECTIVE):
             ways = dict(self._ways(name, point))
-            reason = self._too_many(name, point, ways) or self._obstacle(ways, rank)
+            reason = self._too_many(name, point, ways) or self._obstacle(name, ways, rank)
             if not reason:
                 self._commit(name, point, ways)
         self.why[name] = reason
@@ -149,7 +149,7 @@ class _Rules:
         if node.name in self.graph.outputs:
             return "it is an output, which has to be written in any case"
         if node.kind == KINDS[OPAQUE]:
-            return f"nobody can look inside {node.op} (opaque)"
+            return f"TVM cannot look inside {node.op} (opaque)"
         if self.meeting[node.name] is None:
             readers = ", ".join(each.name for each in self.readers[node.name])
             return f"its readers never meet again: {readers}" if readers else "nobody reads it"
@@ -163,8 +163,14 @@ class _Rules:
         size = self.size[self.root(point)] + sum(self.size[each] for each in coming)
         return f"the kernel would have more than {MOST} operators" if size > MOST else ""
 
-    def _obstacle(self, ways: dict[str, bool], rank: int) -> str:
+    def _obstacle(self, name: str, ways: dict[str, bool], rank: int) -> str:
         """The reason why a kernel of this rank cannot take these paths, or an empty text."""
+        reason, readers = self._blocked(ways, rank), [each.name for each in self.readers[name]]
+        if not reason or len(readers) == 1:
+            return reason
+        return f"{' and '.join(readers)} read it and meet only at {self.meeting[name]}; {reason}"
+
+    def _blocked(self, ways: dict[str, bool], rank: int) -> str:
         highest, between, at_the_end = LIMITS[rank]
         for reader in ways:
             if self.own[reader] > highest:
@@ -181,7 +187,7 @@ class _Rules:
         node, why = self.graph.node(reader), WHY_NOT[self.own[reader]]
         if (rank, self.own[reader]) == (INJECTIVE, REDUCTION):
             why = "only elementwise work comes before that in a kernel"
-        return f"the way leads through {node.op} ({node.kind}), and {why}"
+        return f"the path leads through {node.op} ({node.kind}), and {why}"
 
     def _ways(self, name: str, point: str) -> Iterator[tuple[str, bool]]:
         """Every node on the paths from a node to its meeting point; True marks that point."""

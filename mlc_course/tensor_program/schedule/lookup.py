@@ -410,6 +410,16 @@ def late_producers(sch: Schedule, first: str, second: str) -> list[str]:
     ]
 
 
+def readers_outside(sch: Schedule, producer: str, at: LoopRV) -> list[str]:
+    """Return the blocks that read what ``producer`` writes and are not inside the loop ``at``."""
+    inside = sch.get(at)
+    return [
+        str(sch.get(reader).name_hint)
+        for reader in sch.get_consumers(block(sch, producer))
+        if not any(sch.get(each).same_as(inside) for each in sch.get_loops(reader))
+    ]
+
+
 def between(sch: Schedule, first: str, last: str) -> list[str]:
     """The blocks between two in the chain of consumers, in order."""
     chain: list[str] = []

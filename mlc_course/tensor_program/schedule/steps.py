@@ -162,7 +162,16 @@ def compute_per_iteration(sch: Schedule, producer: str, *, of: str, at: str) -> 
     why     a panel written just before it is read never leaves the cache
     tvm     Schedule.compute_at
     """
-    sch.compute_at(lookup.block(sch, producer), lookup.loop(sch, of, at), preserve_unit_loops=True)
+    block, loop = lookup.block(sch, producer), lookup.loop(sch, of, at)
+    outside = lookup.readers_outside(sch, producer, loop)
+    if outside:
+        raise StepError(
+            f"compute_per_iteration({producer}): {outside[0]} still reads it outside loop {at}",
+            expected=f"all readers of {producer} inside loop {at} of {of}",
+            got=f"{', '.join(outside)} outside",
+            hint=f"move {outside[0]} first",
+        )
+    sch.compute_at(block, loop, preserve_unit_loops=True)
 
 
 @step

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from mlc_course.errors import UsageError
-from mlc_course.machine import Machine
-from mlc_course.tensor_program.ladders import Record, made_on
+from mlc_course.errors import UsageError, check_known
+from mlc_course.machine import Machine, describe
+from mlc_course.tensor_program.ladders import Record, made_on, unlike_this_machine
 from mlc_course.tensor_program.problems import Workload, make_workload
 from mlc_course.tensor_program.search import tune
 from mlc_course.tensor_program.search.evolution import Gene
@@ -102,7 +102,14 @@ class Recording:
         about = self.about
         trials = tuple(map(_trial, about["trials"]))
         name, roof = about["strategy"], about["numpy_s"] / about["roof_s"]
-        return Population(name, self.workload.title, f"Recorded on {made_on(about)}", trials, roof)
+        return Population(name, self.workload.title, self.where, trials, roof)
+
+    @property
+    def where(self) -> str:
+        """The machine and the date, and whether it is of another kind than this machine."""
+        where, here = f"Recorded on {made_on(self.about)}", describe().isa
+        there = self.about["machine"]["isa"]
+        return where if there == here else f"{where} (yours has {here})"
 
     def schedule(self, place: int) -> Schedule:
         """The program of one trial; raises ``UsageError`` where there is none."""
@@ -127,23 +134,39 @@ class Recording:
         sample_micro_kernels(sch, self.workload, machine, decided)
 
 
-def recordings() -> list[str]:
-    """Names of the recorded searches that come with the course."""
-    return sorted(entry.name for entry in RECORDINGS.iterdir())
+def kind_folder(record: Record) -> str:
+    """The folder of a recording: each instruction set has one, such as ``avx2``."""
+    return str(record["machine"]["isa"].lower())
 
 
-def recording(name: str, workload: str = WORKLOAD) -> Recording:
+def recordings(isa: str | None = None) -> list[Recording]:
+    """The recorded searches that come with the course, one of each name.
+
+    ``isa`` is an instruction set; by default each is from the machine that is most like this one.
+    """
+    found: dict[str, list[Recording]] = {}
+    for folder in sorted(RECORDINGS.glob("*/*")):
+        about = tune.read_about(folder)
+        if about is None or "trials" not in about:
+            continue
+        if isa is None or about["machine"]["isa"] == isa:
+            workload = make_workload(
+                about["workload"]["name"], tuple(about["workload"]["sizes"].values())
+            )
+            found.setdefault(folder.name, []).append(Recording(about, folder, workload))
+    return [min(kept, key=lambda each: unlike_this_machine(each.about)) for kept in found.values()]
+
+
+def recording(name: str, workload: str = WORKLOAD, isa: str | None = None) -> Recording:
     """A recorded search of a workload, by its strategy.
 
-    Raises ``UsageError`` for a strategy of which nothing is recorded.
+    It is from the machine that is most like this one, or from one with the instruction set
+    ``isa``. Raises ``UsageError`` for a strategy of which nothing is recorded there.
     """
     strategy(name)
-    folder = RECORDINGS / f"{workload}_{name}"
-    about = tune.read_about(folder)
-    if about is None or "trials" not in about:
-        raise UsageError(f"no search of {workload} with {name} is recorded", got=folder.name)
-    problem = make_workload(workload, tuple(about["workload"]["sizes"].values()))
-    return Recording(about, folder, problem)
+    found = {each.folder.name: each for each in recordings(isa)}
+    check_known(f"no search of {workload} with {name} is recorded", f"{workload}_{name}", found)
+    return found[f"{workload}_{name}"]
 
 
 def _trial(kept: Record) -> Trial:

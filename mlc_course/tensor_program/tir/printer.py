@@ -50,7 +50,7 @@ def _lines(stmt: Any, indent: str) -> Iterator[str]:
             while isinstance(stmt, tirx.For):
                 loops.append(stmt)
                 stmt = stmt.body
-            said = ", ".join(_loop(each) for each in loops if str(each.extent) != "1")
+            said = ", ".join(_loop(each) for each in loops if not _once(each))
             if said:
                 yield f"{indent}for {said}:"
             yield from _lines(stmt, indent + INDENT if said else indent)
@@ -66,9 +66,14 @@ def _lines(stmt: Any, indent: str) -> Iterator[str]:
             )
 
 
+def _once(loop: Any) -> bool:
+    return isinstance(loop.extent, tirx.IntImm) and int(loop.extent) == 1
+
+
 def _loop(loop: Any) -> str:
     kind = "" if loop.kind == tirx.ForKind.SERIAL else f" {tirx.ForKind(loop.kind).name.lower()}"
-    return f"{loop.loop_var.name} in {loop.extent}{kind}"
+    extent = int(loop.extent) if isinstance(loop.extent, tirx.IntImm) else loop.extent
+    return f"{loop.loop_var.name} in {extent}{kind}"
 
 
 def _statement(text: str) -> str:

@@ -25,7 +25,7 @@ def test_a_performance_begins_with_an_empty_cache(theatre: Theatre) -> None:
 
 def test_a_step_changes_picture_and_status(theatre: Theatre) -> None:
     theatre.step = 5
-    assert "X[0, 0..3] has to go" in theatre.status
+    assert "X[0, 0..3] is dropped" in theatre.status
     assert 'class="full miss"' in theatre.svg
     assert theatre.svg != theatre.stage
 

@@ -67,7 +67,7 @@ def test_it_is_said_in_words() -> None:
     assert show.said(0) == "An empty cache; 257 accesses to come."
     assert show.said(1) == "Access 1 of 257: X[0, 0] is in set 0: miss. 1 miss so far."
     assert show.said(5) == (
-        "Access 5 of 257: X[4, 0] is in set 0: miss; X[0, 0..3] has to go. 5 misses so far."
+        "Access 5 of 257: X[4, 0] is in set 0: miss; X[0, 0..3] is dropped. 5 misses so far."
     )
     assert play("rows").said(2).endswith("set 0: hit. 1 miss so far.")
 

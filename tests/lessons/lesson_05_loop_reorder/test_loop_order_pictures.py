@@ -9,15 +9,21 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from mlc_course.errors import UsageError
+from mlc_course.lessons.lesson_05_loop_reorder.bars_picture import Bar, Bars, Mark
 from mlc_course.lessons.lesson_05_loop_reorder.conflict_picture import iterations_svg
 from mlc_course.lessons.lesson_05_loop_reorder.loop_order_pictures import (
+    beside,
+    counts_svg,
     frames,
     orders_svg,
+    small_misses_svg,
+    total_misses_svg,
     visits_svg,
 )
-from mlc_course.lessons.lesson_05_loop_reorder.loop_orders import visits
+from mlc_course.lessons.lesson_05_loop_reorder.loop_orders import ORDERS, visits
 from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program.legality import compare, reordered, run_as
+from mlc_course.tensor_program.memory import Roofs
 from mlc_course.tensor_program.problems import matmul
 from mlc_course.tensor_program.tir import T
 
@@ -42,6 +48,60 @@ def test_a_race_has_a_bar_for_each_and_says_times_and_ratios() -> None:
     assert all(f'id="rung-{place}"' in svg for place in range(3))
 
 
+def test_the_roof_is_dashed_and_left_of_all_bars() -> None:
+    svg = orders_svg(RACE, "a race", roofs=Roofs(1, 100.0, 10.0), flops=10**10)
+    assert "roof 100 ms" in svg and "stroke-dasharray" in svg
+    assert "stroke-dasharray" not in orders_svg(RACE, "a race")
+    root = ET.fromstring(svg)
+    starts = [float(e.get("x")) for e in root.iter() if (e.get("id") or "").startswith("rung")]
+    dashed = next(e.get("d") for e in root.iter() if e.get("stroke-dasharray"))
+    assert min(starts) < float(re.match(r"M([\d.]+)", dashed)[1])
+
+
+def test_beside_the_matrices_a_bar_says_its_time_alone() -> None:
+    svg = orders_svg(RACE, "a race", narrow=True)
+    assert "250 ms" in svg and "x NumPy" not in svg
+    assert 'viewBox="0 0 380' in svg
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_no_words_leave_the_picture(narrow: bool) -> None:
+    root = ET.fromstring(orders_svg(RACE, "a race", narrow=narrow))
+    wide = float(root.get("viewBox").split()[2])
+    for each in root.iter():
+        if each.tag.endswith("text") and each.get("text-anchor") == "start":
+            assert float(each.get("x")) + 5.5 * len(each.text) < wide + 20, each.text
+
+
+def test_counts_have_bars_and_a_line_of_one_miss_each() -> None:
+    svg = counts_svg({"m-n-k": 1000, "m-k-n": 62}, "misses", 1000)
+    assert "1,000 (1.000 per multiply-add)" in svg
+    assert "one miss per multiply-add" in svg
+    with pytest.raises(UsageError):
+        counts_svg({"m-n-k": 0}, "misses", 1000)
+
+
+def test_a_bar_at_numpys_left_has_its_words_right_of_numpys_line() -> None:
+    marks = [Mark(10.0, "NumPy", "#d55e00")]
+    svg = Bars("t", "ms", [Bar("a", 1.0, "ONE"), Bar("b", 100.0, "MANY")], marks).svg()
+    root = ET.fromstring(svg)
+    x = {e.text: float(e.get("x")) for e in root.iter() if e.tag.endswith("text")}
+    assert x["ONE"] > x["NumPy"]
+
+
+def test_the_small_misses_are_those_of_the_visits() -> None:
+    svg, total = small_misses_svg(), total_misses_svg("k-n-m")
+    for order in ORDERS:
+        misses = visits(order).misses
+        assert f"{order}: " + ", ".join(f"{k} {v}" for k, v in misses.items()) in svg
+        assert f">{sum(misses.values())}<" in total
+    assert total.count('class="chosen"') == 1
+
+
+def test_pictures_beside_each_other_are_all_there() -> None:
+    assert beside("<svg>1</svg>", "<svg>2</svg>").count("<svg>") == 2
+
+
 def test_the_selected_bar_is_marked() -> None:
     assert orders_svg(RACE, "a race", "slow") != orders_svg(RACE, "a race", "quick")
     with pytest.raises(UsageError, match="no such program"):
@@ -58,7 +118,8 @@ def test_visits_show_held_lines_frames_and_counts() -> None:
     assert classes["now-A"] == classes["now-C"] == "now hit"
     assert sum(state == "held" for state in classes.values()) == 8
     assert ">100 misses<" in svg
-    assert "m = 1" in svg
+    assert "m = 1, n = 4, k = 3" in svg
+    assert "    for k in range(8):" in svg
 
 
 def test_nothing_is_held_before_the_first_iteration() -> None:

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.lessons.lesson_06_tiling.heat_map_picture import HeatMap, heat_map_svg
+from mlc_course.lessons.kit.heat_map import HeatMap, heat_map_svg
+from mlc_course.lessons.kit.tiles import Tile
 from mlc_course.lessons.lesson_06_tiling.tile_card import kib, tile_card_svg
 from mlc_course.lessons.lesson_06_tiling.tile_map import cells, recorded_map
-from mlc_course.lessons.lesson_06_tiling.tiles import Tile
 
 TABLE = HeatMap("speed < 1", [[4, 2, None], [1, 8, 16]], "ab", "xyz", ("rows", "columns"))
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from mlc_course.errors import UsageError, WrongResult
+from mlc_course.lessons.kit.tiles import Tile, grid
 from mlc_course.lessons.lesson_06_tiling import tile_heat_map as module
 from mlc_course.lessons.lesson_06_tiling.tile_heat_map import VIEWS, TileMap
 from mlc_course.lessons.lesson_06_tiling.tile_map import Facts, Measured, cells, recorded_map
-from mlc_course.lessons.lesson_06_tiling.tiles import Tile, grid
 from mlc_course.measure import Comparison, Timing
 from mlc_course.tensor_program.memory import Cache
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import pytest
+
+from mlc_course.errors import UsageError
+from mlc_course.lessons.kit.tiles import Tile, grid
+from mlc_course.lessons.lesson_06_tiling import tile_map
 from mlc_course.lessons.lesson_06_tiling.tile_map import (
     cells,
     facts,
@@ -11,9 +17,10 @@ from mlc_course.lessons.lesson_06_tiling.tile_map import (
     levels_of,
     map_record,
     measure,
+    other_kind,
     recorded_map,
 )
-from mlc_course.lessons.lesson_06_tiling.tiles import Tile, grid
+from mlc_course.machine import describe
 from mlc_course.tensor_program.ladders import made_on
 from mlc_course.tensor_program.memory import Cache
 
@@ -58,3 +65,35 @@ def test_counts_of_the_recorded_map_can_be_found_again() -> None:
     tile = Tile(96, 64)
     again = facts(tile, levels_of(record))
     assert again["lines"] == cells(record)[tile]["lines"]
+
+
+@pytest.mark.parametrize("isa", ["AVX2", "AVX-512"])
+def test_there_is_a_map_for_each_kind_of_vectors(isa: str) -> None:
+    record = recorded_map(isa)
+    assert record["machine"]["isa"] == isa
+    assert cells(record).keys() == set(grid())
+    assert "targets" not in record
+
+
+@pytest.mark.parametrize(
+    ("isa", "bits", "chosen", "told"),
+    [
+        ("AVX-512", 512, "AVX-512", ""),
+        ("AVX2", 256, "AVX2", ""),
+        ("SSE", 128, "AVX2", "AVX2 is the nearest"),
+        ("NEON", 128, "AVX2", "AVX2 is the nearest"),
+    ],
+)
+def test_the_map_of_the_readers_kind_is_shown(
+    monkeypatch: pytest.MonkeyPatch, isa: str, bits: int, chosen: str, told: str
+) -> None:
+    here = replace(describe(), isa=isa, vector_bits=bits)
+    monkeypatch.setattr(tile_map, "describe", lambda: here)
+    record = recorded_map()
+    assert record["machine"]["isa"] == chosen
+    assert told in other_kind(record) and bool(told) == bool(other_kind(record))
+
+
+def test_a_kind_that_is_not_recorded_is_refused() -> None:
+    with pytest.raises(UsageError, match="no recorded map"):
+        recorded_map("VAX")

@@ -48,7 +48,7 @@ def widget() -> SearchScope:
 
 def test_it_begins_with_the_last_trial_of_a_recorded_search(widget: SearchScope) -> None:
     assert widget.status.startswith("Recorded on") and widget.selected == widget.count - 1
-    assert "best of random" in widget.svg and "best of evolutionary" not in widget.svg
+    assert "random tiles" in widget.svg and "evolving" not in widget.svg
 
 
 @pytest.mark.parametrize("strategy", RECORDED)

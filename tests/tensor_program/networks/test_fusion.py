@@ -127,7 +127,7 @@ def transposed_before(bb: Any, x: Any) -> Any:
         (softmax, 3, "e", "leads through sum (reduction), and a reduction ends its kernel"),
         (softmax, 3, "s", "sum is a reduction"),
         (around_a_library, 3, "e", "leads through sort (opaque)"),
-        (around_a_library, 3, "o", "nobody can look inside sort"),
+        (around_a_library, 3, "o", "TVM cannot look inside sort"),
         (two_matmuls, 2, "q", "the kernel of gv has an operator of the kind out-fusable"),
         (read_twice, 3, "e", "its readers never meet again: r, n"),
         (returned, 2, "e", "it is an output"),
@@ -192,8 +192,8 @@ def test_an_operator_that_is_not_lowered_is_opaque_as_for_tvm() -> None:
     found = fuse(graph(module))
     assert len(found.kernels) == len(by_tvm(module)) == 3
     assert {each.producer: each.reason for each in found.refusals} == {
-        "e": "the way leads through cumsum (opaque), and nobody can look inside",
-        "c": "nobody can look inside cumsum (opaque)",
+        "e": "the path leads through cumsum (opaque), and TVM cannot look inside",
+        "c": "TVM cannot look inside cumsum (opaque)",
     }
 
 

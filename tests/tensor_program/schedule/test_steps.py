@@ -21,7 +21,7 @@ from mlc_course.errors import (
     WrongResult,
 )
 from mlc_course.lessons.lesson_09_vectorization import row_sums
-from mlc_course.tensor_program.problems import aligned
+from mlc_course.tensor_program.problems import aligned, softmax
 from mlc_course.tensor_program.schedule import data_steps, lookup, steps, unchecked
 from mlc_course.tensor_program.tir import IRModule, Schedule, T, compile_program, shared_tensor, te
 
@@ -368,6 +368,16 @@ def test_compute_per_iteration_computes_the_part_that_is_needed() -> None:
     assert list(program.loops("D").values()) == [16, 1, 24]
     assert shared(program, "D", "F") == 1
     program.check()
+
+
+def test_compute_per_iteration_names_the_reader_that_must_move_first() -> None:
+    sch = Schedule(softmax(4, 8).program())
+    with pytest.raises(StepError, match="Exp still reads it outside loop m") as caught:
+        steps.compute_per_iteration(sch, "Max", of="P", at="m")
+    assert caught.value.hint == "move Exp first"
+    steps.compute_per_iteration(sch, "Sum", of="P", at="m")
+    steps.compute_per_iteration(sch, "Exp", of="P", at="m")
+    steps.compute_per_iteration(sch, "Max", of="P", at="m")  # its reader is inside by now
 
 
 def test_a_block_under_a_condition_is_not_moved_because_tvm_loses_the_condition() -> None:

@@ -1,0 +1,286 @@
+"""The visible checks of lesson 1's exercises, one function each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from mlc_course.exercise import UnmetCheck, boxed, called, check, given, holds, returns
+from mlc_course.tensor_program.problems import Array
+
+
+def single(*rows: list[float]) -> Array:
+    """Rows of numbers as float32."""
+    return np.array(rows, dtype=np.float32)
+
+
+def dirty(rows: int, columns: int) -> Array:
+    """Memory that nobody has cleaned."""
+    return np.full((rows, columns), np.nan, dtype=np.float32)
+
+
+# --- 1. One line becomes three loops --------------------------------------------------------------
+
+FUNCTIONS = ("range", "max", "len", "enumerate", "float", "int", "sum")
+LOOPS = (ast.For, ast.While)
+COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+
+
+def low_level(linear_relu: Callable[..., Array]) -> None:
+    """Check the loops by what they compute, and by what they are made of."""
+    check(
+        called(linear_relu),
+        returns(
+            single([1, 2, 3], [4, 5, 6]),
+            single([1, 0], [0, 1], [1, 1]),
+            np.zeros(2, np.float32),
+            dirty(2, 2),
+            result=single([4, 5], [10, 11]),
+            hint="a plain product: return out, and look where each element gets its first value",
+        ),
+        returns(
+            single([1, 1, 1]),
+            single([1], [1], [1]),
+            np.full(1, 10, np.float32),
+            dirty(1, 1),
+            result=single([13]),
+            hint="how often is b[n] added to one element?",
+        ),
+        returns(
+            single([1, 1, 1]),
+            single([-5, 5], [2, -5], [4, -1]),
+            np.zeros(2, np.float32),
+            dirty(1, 2),
+            result=single([1, 0]),
+            hint="relu applies to the whole sum: a sum may be below zero on the way, and above "
+            "zero at the end",
+        ),
+    )
+    check(boxed(linear_relu), holds(only_loops))
+
+
+def only_loops(source: str) -> str:
+    """Refuse what is no loop over single elements, in the source of a function."""
+    tree = ast.parse(source)
+    if found := list(dict.fromkeys(filter(None, map(_forbidden, ast.walk(tree))))):
+        raise UnmetCheck(
+            "more than loops and single elements",
+            expected="loops, single elements such as X[m, k], +, *, max",
+            got=", ".join(found),
+            hint="a compiler sees each element: write the loop that this stands for",
+        )
+    deepest = max(_depths(tree, 0))
+    if deepest < 3:
+        raise UnmetCheck(
+            "too few loops inside each other",
+            expected="three: rows, columns, and the sum",
+            got=deepest,
+            hint="which of the three does a whole row or column stand for?",
+        )
+    return "loops over single elements, three inside each other"
+
+
+def _forbidden(node: ast.AST) -> str | None:
+    match node:
+        case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
+            return "@"
+        case ast.Slice():
+            return "a slice"
+        case ast.Attribute(attr=name) if name != "shape":
+            return f".{name}"
+        case ast.Call(func=ast.Name(id=name)) if name not in FUNCTIONS:
+            return f"{name}(...)"
+        case ast.List() | ast.ListComp() | ast.Dict() | ast.DictComp():
+            return "memory of your own"
+        case _:
+            return None
+
+
+def _depths(node: ast.AST, depth: int) -> Iterator[int]:
+    yield depth
+    for child in ast.iter_child_nodes(node):
+        inner = depth + isinstance(node, LOOPS)
+        inner += len(child.generators) if isinstance(child, COMPREHENSIONS) else 0
+        yield from _depths(child, inner)
+
+
+# --- 2. Split a network ---------------------------------------------------------------------------
+
+STEPS: dict[
+    str, tuple[list[int], Callable[..., Array]]
+] = {  # the number of axes of each operand, and what to do
+    "transpose": ([2], np.transpose),
+    "matmul": ([2, 2], np.matmul),
+    "add": ([2, 1], np.add),
+    "relu": ([2], lambda a: np.maximum(a, 0)),
+}
+SHAPES = {"X": (16, 784), "W1": (128, 784), "b1": (128,), "W2": (10, 128), "b2": (10,)}
+
+
+def split(network: object) -> None:
+    """Check a list of steps by running it."""
+    check(given(network), holds(runs_the_network))
+
+
+def runs_the_network(steps: Any) -> str:
+    """Run the list on random numbers, and compare Y with the formula."""
+    if type(steps) is not list or not steps:
+        raise UnmetCheck("not a list of steps", expected="[[function, ...], ...]", got=steps)
+    rng = np.random.default_rng(1)
+    value = {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
+    X, W1, b1, W2, b2 = value.values()
+    for number, step in enumerate(steps, start=1):
+        _check_form(number, step)
+        _run_step(number, step, value)
+    if steps[-1][2] != "Y":
+        raise UnmetCheck("the last step writes another tensor", expected="Y", got=steps[-1][2])
+    formula = np.maximum(X @ W1.T + b1, 0) @ W2.T + b2
+    if value["Y"].shape != formula.shape or not np.allclose(value["Y"], formula):
+        raise UnmetCheck(
+            "the list computes something other than the network",
+            expected="Y = relu(X @ W1.T + b1) @ W2.T + b2",
+            got="other numbers",
+            hint="put the formula together from your list, starting at Y and going back",
+        )
+    return f"{len(steps)} steps compute the network"
+
+
+def _check_form(number: int, step: Any) -> None:
+    kinds = [type(part) for part in step] if type(step) is list else []
+    if kinds != [str, list, str, list] or not all(type(name) is str for name in step[1]):
+        raise UnmetCheck(
+            f"step {number} has another form",
+            expected='["function", ["read", ...], "written", [rows, columns]]',
+            got=step,
+        )
+
+
+def _run_step(number: int, step: Any, value: dict[str, Array]) -> None:
+    """Run one step on the values so far; it adds the value that it writes."""
+    function, names, written, shape = step
+    told = f"step {number}, {function}({', '.join(names)})"
+    if function not in STEPS:
+        raise UnmetCheck(f"{told}: no such function", expected=" | ".join(STEPS), got=function)
+    if missing := [name for name in names if name not in value]:
+        raise UnmetCheck(f"{told}: read before it is written", got=", ".join(missing))
+    if written in value:
+        raise UnmetCheck(f"{told}: written twice", expected="a new name", got=written)
+    axes, run = STEPS[function]
+    operands = [value[name] for name in names]
+    sizes = ", ".join(f"{name} {value[name].shape}" for name in names)
+    if [each.ndim for each in operands] != axes:
+        raise UnmetCheck(f"{told}: other operands than in the table", got=sizes)
+    if len(axes) == 2 and operands[0].shape[1] != operands[1].shape[0]:
+        raise UnmetCheck(
+            f"{told}: the sizes do not fit",
+            expected="as many columns in the first as the second has rows or numbers",
+            got=sizes,
+            hint="how does this framework store its weights?",
+        )
+    value[written] = run(*operands)
+    if list(value[written].shape) != shape:
+        raise UnmetCheck(
+            f"{told}: {written} has another shape",
+            expected="[rows, columns] of what this step writes",
+            got=shape,
+            hint="a product has the rows of the first matrix and the columns of the second",
+        )
+
+
+# --- 3. Bug hunt: a softmax -----------------------------------------------------------------------
+
+
+def softmax(stable_softmax: Callable[[Array], Array]) -> None:
+    """Check a softmax on the matrices that tell the usual mistakes apart."""
+    check(
+        called(stable_softmax),
+        returns(
+            single([1, 2], [2, 1]),
+            result=single([0.26894142, 0.73105858], [0.73105858, 0.26894142]),
+            hint="the colleague's own test",
+        ),
+        returns(
+            single([0, 0, 0, 0]),
+            result=single([0.25, 0.25, 0.25, 0.25]),
+            hint="each row sums to 1: along which axis is the sum taken?",
+        ),
+        returns(
+            single([1000, 1000]),
+            result=single([0.5, 0.5]),
+            hint="exp(1000) is infinite: what may you subtract from a row without changing its "
+            "result?",
+        ),
+        returns(
+            single([0, -1000], [-1000, -1000]),
+            result=single([1, 0], [0.5, 0.5]),
+            hint="exp(-1000) is 0, and a sum of such numbers is 0 too: every row needs a number "
+            "of its own",
+        ),
+    )
+
+
+# --- 4. How much memory does a deployment need? ---------------------------------------------------
+
+
+def step(writes: str, *reads: str) -> dict[str, Any]:
+    """A step, as ``peak_bytes`` gets it."""
+    return {"reads": list(reads), "writes": writes}
+
+
+def memory(peak_bytes: Callable[..., int]) -> None:
+    """Check a peak on programs that tell the usual mistakes apart."""
+    ten = dict.fromkeys("ABCD", 10)
+    chain = [step("A", "X"), step("B", "A"), step("C", "B"), step("D", "C")]
+    twice = [step("A", "X"), step("B", "A"), step("C", "B"), step("D", "C", "A")]
+    unread = [step("A", "X"), step("B", "X"), step("C", "X"), step("D", "C")]
+    pictured = [
+        step("P", "X", "W"),
+        step("S", "P", "b"),
+        step("R", "S"),
+        step("Q", "X", "V"),
+        step("Y", "R", "Q"),
+    ]
+    lesson = [
+        step("P1", "X", "W1"),
+        step("S1", "P1", "b1"),
+        step("H", "S1"),
+        step("P2", "H", "W2"),
+        step("Y", "P2", "b2"),
+    ]
+    check(
+        called(peak_bytes),
+        returns(
+            chain,
+            ten,
+            result=20,
+            hint="a chain: a step needs what it reads and what it writes, and nothing else",
+        ),
+        returns(
+            chain,
+            {"A": 10, "B": 20, "C": 50, "D": 40},
+            result=90,
+            hint="a chain again, with results of different sizes",
+        ),
+        returns(
+            twice,
+            ten,
+            result=30,
+            hint="D = f(C, A): A is read twice, and needed until the second time",
+        ),
+        returns(
+            unread,
+            ten,
+            result=20,
+            hint="nobody reads A or B: each is alive in its own step only",
+        ),
+        returns(pictured, dict.fromkeys("PSRQY", 100), result=300, hint="the table above"),
+        returns(
+            lesson,
+            {"P1": 800, "S1": 800, "H": 800, "P2": 40, "Y": 40},
+            result=1600,
+            hint="the lesson's five functions, for one image",
+        ),
+    )

@@ -1,0 +1,143 @@
+"""What the exercises of lesson 5 ask, in the part that the student sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlc_course.errors import UnmetCheck
+from mlc_course.exercise import (
+    Program,
+    check,
+    computes,
+    faster,
+    given,
+    holds,
+    inner_stride,
+    misses,
+    scheduled,
+    sealed,
+    written,
+)
+from mlc_course.lessons.lesson_05_loop_reorder.loop_orders import LAYOUTS, ORDERS
+from mlc_course.tensor_program.memory import Cache
+from mlc_course.tensor_program.problems import matmul
+from mlc_course.tensor_program.tir import accesses
+
+TINY = Cache(bytes=4096)
+SIDE = range(1, 7)
+
+Iteration = list[int]
+Touched = Callable[[int, int], tuple[str, set[str]]]
+
+BODIES: dict[str, Touched] = {  # what iteration (i, j) writes, and what it reads
+    "sum": lambda i, j: (f"X[{i}, {j}]", {f"X[{i - 1}, {j}]", f"X[{i}, {j - 1}]"}),
+    "from the right": lambda i, j: (f"X[{i}, {j}]", {f"X[{i - 1}, {j + 1}]"}),
+    "from below": lambda i, j: (f"X[{i}, {j}]", {f"X[{i + 1}, {j - 1}]"}),
+    "diagonals": lambda i, j: (f"Y[{i + j}]", {f"X[{i}, {j}]"}),
+}
+
+
+def along_rows(answer: Any) -> None:
+    """Check exercise 1: rows, few misses, and faster than the naive order."""
+    small = matmul(40, 56, 72)
+    check(scheduled(answer, small), computes(), inner_stride("C"), misses(13_000, TINY))
+    check(scheduled(answer, matmul(128, 128, 128)), computes(), inner_stride("C"), faster(3))
+
+
+def best_order(answer: Any) -> None:
+    """Check exercise 2: says how many of the three orders are right."""
+    seals = dict(zip(LAYOUTS, ("4d6db95b1849", "71a1afc3980a", "4953d4d2bd9e"), strict=True))
+    hint = "the last index of most arrays belongs inside; then look at the middle loop"
+    check(given(answer), sealed(ORDERS, seals, hint=hint))
+
+
+def witnesses(answer: Any) -> None:
+    """Check exercise 3: every pair must be a witness, and says how many answers are right."""
+    check(given(answer), holds(witnesses_hold, kind="counter-example"))
+
+
+def repaired(answer: Any) -> None:
+    """Check exercise 4: the right product, by rows, with few misses."""
+    problem = matmul(24, 40, 56)
+    check(written(answer, problem), computes(), holds(all_inner_strides), misses(6_000, TINY))
+
+
+def witnesses_hold(value: Any) -> str:
+    """Say how many answers are right; raises ``UnmetCheck`` for a pair that is no witness."""
+    if type(value) is not dict or sorted(map(str, value)) != sorted(BODIES):
+        raise UnmetCheck("not an answer to every part", expected=", ".join(BODIES), got=value)
+    for name, pair in value.items():
+        if pair is not None:
+            _check_witness(name, pair)
+    right = sum((value[name] is None) == (not _illegal(name)) for name in BODIES)
+    if right < len(BODIES):
+        raise UnmetCheck(
+            f"{right} of {len(BODIES)} are right",
+            hint="where you say None, list what (i, j) and (i + 1, j - 1) read and write",
+        )
+    return f"all {len(BODIES)} are right"
+
+
+def _illegal(name: str) -> bool:
+    """Return True if the swap turns around two iterations that depend on each other."""
+    return any(
+        _depend(name, [i, j], [p, q])
+        for i in SIDE
+        for j in SIDE
+        for p in SIDE
+        for q in SIDE
+        if i < p and q < j
+    )
+
+
+def _depend(name: str, first: Iteration, second: Iteration) -> bool:
+    (wrote, read), (writes, reads) = BODIES[name](*first), BODIES[name](*second)
+    return wrote == writes or wrote in reads or writes in read
+
+
+def _check_witness(name: str, pair: Any) -> None:
+    iterations = [[i, j] for i in SIDE for j in SIDE]
+    if type(pair) is not list or len(pair) != 2 or any(each not in iterations for each in pair):
+        raise UnmetCheck(
+            f"{name}: not two iterations",
+            expected="[[i, j], [i, j]] with i and j from 1 to 6, or None",
+            got=pair,
+        )
+    first, second = pair
+    if not first < second:
+        raise UnmetCheck(
+            f"{name}: {second} does not run after {first} with i outside",
+            expected="the iteration that runs first, then the other one",
+            got=pair,
+        )
+    if not _depend(name, first, second):
+        (wrote, read), (writes, reads) = BODIES[name](*first), BODIES[name](*second)
+        raise UnmetCheck(
+            f"{name}: the two iterations share no element that one of them writes",
+            expected="an element that one iteration writes and the other one touches",
+            got=f"{first} writes {wrote}, reads {', '.join(sorted(read))}; "
+            f"{second} writes {writes}, reads {', '.join(sorted(reads))}",
+        )
+    if first[::-1] < second[::-1]:
+        raise UnmetCheck(
+            f"{name}: {first} runs before {second} with j outside, too",
+            expected="two iterations that the swap puts in the other order",
+            got=pair,
+            hint="from the first to the second, i must grow and j become smaller",
+        )
+
+
+def all_inner_strides(program: Program) -> str:
+    """Say that every innermost loop moves by one element or less; raises ``UnmetCheck`` if not."""
+    for each in accesses(program.module):
+        stride = each.strides[-1] if each.strides else 0
+        if stride is None or abs(stride) > 1:
+            raise UnmetCheck(
+                f"the inner loop {each.loops[-1].name} strides by {stride} elements "
+                f"in {each.buffer}",
+                expected="1 or less",
+                got=stride,
+                hint="which loop moves the last index by one? That one belongs inside",
+            )
+    return "along every inner loop, each address moves by 1 element or less"
