@@ -30,9 +30,6 @@ def lesson(browser: BrowserContext, lab: str) -> Iterator[Page]:
 def test_lesson_11_runs_and_its_ladder_can_be_climbed_by_hand(lesson: Page) -> None:
     page = lesson
 
-    trace = page.locator(".mlc", has=page.get_by_test_id("stages"))
-    changes(trace.get_by_test_id("program"), lambda: trace.get_by_test_id("stage-3").click())
-
     ladder = page.locator(".mlc", has=page.get_by_test_id("measure"))
     chart = ladder.get_by_test_id("chart")
     reason = ladder.get_by_test_id("reason")

@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from mlc_course.drawing import (
+    AMBER,
     DASHED,
     PAGE_INK,
     PAGE_OURS,
@@ -141,12 +142,19 @@ def speedup_svg(
 
 
 def owners_svg(
-    owners: NDArray[np.int64], elements_per_line: int, heading: str, *, lines: int = 4
+    owners: NDArray[np.int64],
+    elements_per_line: int,
+    heading: str,
+    *,
+    first: int = 0,
+    lines: int = 4,
 ) -> str:
-    """Draw the writer of each element in a buffer's first cache lines; a box is a line.
+    """Draw the writer of each element in some cache lines of a buffer; a box is a line.
 
-    Even workers are dark, odd ones light, and each element says its worker's number.
+    Line ``first`` is the first one shown. Even workers are blue, odd ones amber, and each element
+    says its worker's number.
     """
+    owners = owners[first * elements_per_line :]
     shown = min(lines, -(-len(owners) // elements_per_line))
     per_row = 2 if elements_per_line <= 16 else 1
     cell = (WIDTH - 40) / (elements_per_line * per_row)
@@ -158,17 +166,17 @@ def owners_svg(
         y = top + row * (number // per_row)
         for place, owner in enumerate(owners[number * elements_per_line :][:elements_per_line]):
             x = x0 + place * cell
-            fill = PAGE_TINT if owner < 0 else PAGE_OURS
-            parts.append(_rect(x, y, cell, 26, fill, light=owner % 2 == 1))
+            fill = PAGE_TINT if owner < 0 else AMBER if owner % 2 else PAGE_OURS
+            parts.append(_rect(x, y, cell, 26, fill))
             word = {NOBODY: "", SEVERAL: "!"}.get(int(owner), str(owner))
-            ink = PAGE_INK if owner < 0 or owner % 2 else PAGE_PAPER
+            ink = PAGE_INK if owner < 0 else "#222221" if owner % 2 else PAGE_PAPER
             parts.append(_text(x + cell / 2, y + 18, word, anchor="middle", colour=ink))
         width = cell * elements_per_line
         parts.append(
             f'<rect x="{x0:.1f}" y="{y}" width="{width:.1f}" height="26" fill="none" '
             f'stroke="{PAGE_INK}" stroke-width="2.5"/>'
         )
-        parts.append(_text(x0, y + 40, f"line {number}"))
+        parts.append(_text(x0, y + 40, f"line {first + number}"))
     return document(WIDTH, height, heading, parts)
 
 

@@ -23,6 +23,7 @@ function render({ model, el }) {
     class: "mlc-chart", role: "listbox", tabindex: "0", "data-testid": "chart",
     "aria-label": "Rungs of the ladder. Arrow keys choose one; what it does is told below.",
   });
+  chart.style.maxWidth = "860px"; // so that picture, reason and program fit one screen
   const reason = element("p", {
     class: "mlc-reason", "aria-live": "polite", "data-testid": "reason",
   });
@@ -30,6 +31,7 @@ function render({ model, el }) {
     class: "mlc-program", tabindex: "0", role: "region", "data-testid": "program",
     "aria-label": "The program before and after this rung",
   });
+  program.style.maxHeight = "16em";
   el.append(
     element("div", { class: "mlc-controls" }, source, machine, threads, view, course, measure),
     statusLine(model), chart, reason, tickbox(model, "whole", "whole programs"), program,

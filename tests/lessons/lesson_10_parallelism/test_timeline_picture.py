@@ -88,6 +88,12 @@ def test_each_element_says_who_writes_it() -> None:
     assert "line 2" not in texts(svg)
 
 
+def test_lines_keep_their_numbers_where_the_first_ones_are_left_out() -> None:
+    owners = np.array([0] * 64 + [1] * 16)
+    assert {"line 4", "1"} <= set(texts(owners_svg(owners, 16, "x", first=4)))
+    assert "0" not in texts(owners_svg(owners, 16, "x", first=4))
+
+
 def test_pictures_follow_the_theme_stand_on_paper_and_are_readable_at_the_back() -> None:
     pictures = (
         gantt_svg(simulate([1, 2], 2), "x", unit="s"),

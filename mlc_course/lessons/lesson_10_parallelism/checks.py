@@ -1,0 +1,219 @@
+"""What the check cells of this lesson's exercises ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlc_course.exercise import (
+    Program,
+    UnmetCheck,
+    agrees,
+    breaks,
+    called,
+    check,
+    computes,
+    given,
+    holds,
+    returns,
+    scheduled,
+)
+from mlc_course.lessons.kit import column_sums
+from mlc_course.tensor_program.processor import grouped, simulate, writes_by_worker
+from mlc_course.tensor_program.tir import accesses
+
+LOOPS = {
+    "even": [10] * 240,
+    "triangle": [i + 1 for i in range(240)],
+    "peak": [400 if i == 100 else 5 for i in range(240)],
+}
+HOWS, GRAINS = ("static", "dynamic"), (1, 2, 5, 15, 30, 60, 120)
+WORKERS, TAKE = 8, 12
+
+
+# --- 1. Choose a grain ----------------------------------------------------------------------------
+
+
+def grains(mine: Any) -> None:
+    """Check the sharing and the grain of each loop: nothing else is done earlier."""
+    check(given(mine), holds(done_first, kind="counted"))
+
+
+def done_first(answer: Any) -> str:
+    """Return that no other choice is done earlier, and no larger grain as early."""
+    _check_form(answer)
+    faults = {name: fault for name in LOOPS if (fault := _fault(name, answer[name]))}
+    if faults:
+        name, (what, got, hint) = next(iter(faults.items()))
+        raise UnmetCheck(
+            f"{len(LOOPS) - len(faults)} of {len(LOOPS)} are right; {name}: {what}",
+            expected="the earliest end of all fourteen, with the largest grain that has it",
+            got=got,
+            hint=hint,
+        )
+    return "for each loop, no other choice is done earlier"
+
+
+def _fault(name: str, choice: list[Any]) -> tuple[str, str, str] | None:
+    """Return what is wrong with a choice, what it is, and a hint; None for the best one."""
+    ends = {
+        (how, grain): simulate(
+            grouped(LOOPS[name], grain), WORKERS, how=how, take=TAKE if how == "dynamic" else 0
+        ).end
+        for how in HOWS
+        for grain in GRAINS
+    }
+    end, best = ends[choice[0], choice[1]], min(ends.values())
+    if end > best:
+        late = f"{choice} ends {end / best - 1:.1%} later than the best"
+        return "another choice is done earlier", late, "who is the last worker, and with what?"
+    if choice[1] < max(grain for (_, grain), each in ends.items() if each == best):
+        return "a larger grain is done as early", f"{choice}", "try the next larger grain"
+    return None
+
+
+def _check_form(answer: Any) -> None:
+    if type(answer) is not dict or sorted(answer) != sorted(LOOPS):
+        raise UnmetCheck("not an answer to every part", expected=", ".join(LOOPS), got=answer)
+    for name, choice in answer.items():
+        if type(choice) is not list or len(choice) != 2:
+            raise UnmetCheck(f"{name}: not a choice", expected='["static", 30]', got=choice)
+        if choice[0] not in HOWS or choice[1] not in GRAINS:
+            raise UnmetCheck(
+                f"{name}: not one of the choices",
+                expected=f"{' | '.join(HOWS)}, and {' | '.join(map(str, GRAINS))}",
+                got=choice,
+            )
+
+
+# --- 2. How many workers? -------------------------------------------------------------------------
+
+
+def workers(share_of: Any, workers_for: Any) -> None:
+    """Check Amdahl's law the other way: a share from two times, a number from a wish."""
+    check(
+        called(share_of),
+        returns(10.0, 5.0, 2, result=0.0, hint="twice as fast on two: nothing is serial"),
+        returns(10.0, 10.0, 4, result=1.0, hint="four workers bring nothing: all of it is serial"),
+        returns(8.0, 5.0, 2, result=0.25),
+        agrees(share, times_on_two, hint="the share is of the work on one thread"),
+    )
+    check(
+        called(workers_for),
+        returns(0.0, 4.0, result=4),
+        returns(0.25, 2.0, result=3, hint="with 3 workers: 1 / (0.25 + 0.75 / 3)"),
+        returns(0.25, 4.0, result=None, hint="4 is what an endless number of workers approaches"),
+        returns(0.5, 1.0, result=1),
+        agrees(smallest, a_wish, hint="one worker fewer must not do, and this many must"),
+    )
+
+
+def times_on_two(rng: np.random.Generator) -> tuple[float, float, int]:
+    """Return measured times on one and on p threads, made from a share."""
+    p, serial = int(rng.integers(2, 33)), float(rng.uniform(0.01, 0.9))
+    one = float(rng.uniform(0.1, 100))
+    return one, one * (serial + (1 - serial) / p), p
+
+
+def share(one_s: float, many_s: float, p: int) -> float:
+    """Solve Amdahl's law for the serial share."""
+    return (p * many_s / one_s - 1) / (p - 1)
+
+
+def a_wish(rng: np.random.Generator) -> tuple[float, float]:
+    """Return a share, and a wish that is not on the border between two numbers of workers."""
+    serial = float(rng.uniform(0.01, 0.5))
+    bound = 1 / serial
+    wish = float(rng.uniform(1.05, min(bound * 1.3, 40)))
+    return (serial, wish) if abs(wish / bound - 1) > 0.01 else (serial, bound * 1.2)
+
+
+def smallest(serial: float, wish: float) -> int | None:
+    """Return the smallest number of workers that can fulfil a wish, by trying."""
+    if wish * serial >= 1:
+        return None
+    return next(p for p in range(1, 100_000) if 1 / (serial + (1 - serial) / p) >= wish)
+
+
+# --- 3. Bug hunt: now and then --------------------------------------------------------------------
+
+
+def repaired(mine: Any) -> None:
+    """Check the parallel sum: X is shared out, and nothing is written by two workers."""
+    check(
+        scheduled(mine, column_sums(64, 16)),
+        computes(),
+        holds(x_is_shared_out),
+        holds(nothing_is_shared, kind="counted"),
+    )
+
+
+def x_is_shared_out(program: Program) -> str:
+    """Return that X is read in a parallel loop of four tasks or more, each reading another part."""
+    reads = [each for each in accesses(program.module) if each.buffer == "X"]
+    for each in reads:
+        found = [
+            (loop, stride)
+            for loop, stride in zip(each.loops, each.strides, strict=True)
+            if loop.kind == "parallel"
+        ]
+        if not found:
+            loops = ", ".join(f"{loop.name} ({loop.kind})" for loop in each.loops)
+            raise UnmetCheck(
+                "X is not read in parallel",
+                expected="a parallel loop around every read of X",
+                got=f"the loops {loops}",
+                hint='steps.parallel(sch, "S_rf", ...) on the loop that counts the workers',
+            )
+        loop, stride = found[0]
+        if loop.extent < 4 or stride == 0:
+            raise UnmetCheck(
+                "fewer than four workers share X",
+                expected="four tasks or more, each with other elements of X",
+                got=f"loop {loop.name}, {loop.extent} tasks, X moves by {stride}",
+            )
+    return "X is read in parallel"
+
+
+def nothing_is_shared(program: Program) -> str:
+    """Return that neither an element nor a line is written by two of four workers."""
+    lines = 0
+    for each in writes_by_worker(program.module, 4):
+        if each.raced_elements:
+            raise UnmetCheck(
+                f"a race: workers of loop {each.loop} write the same elements of {each.buffer}",
+                expected="0 elements written by more than one of 4 workers",
+                got=each.raced_elements,
+                hint="every worker needs sums of its own",
+            )
+        if each.shared_lines:
+            raise UnmetCheck(
+                f"false sharing: workers of loop {each.loop} write the same lines of {each.buffer}",
+                expected="0 lines written by more than one of 4 workers",
+                got=f"{each.shared_lines} of {each.lines}",
+                hint="are the sums of one worker neighbours, or is every fourth element its own?",
+            )
+        lines += each.lines
+    return f"{lines} lines are written, each by one worker"
+
+
+# --- 4. Counter-example: the third worker ---------------------------------------------------------
+
+
+def third(mine: Any) -> None:
+    """Check the costs for which three workers need longer than two."""
+    check(given(mine), breaks("a third worker never hurts", three_are_no_slower))
+
+
+def three_are_no_slower(costs: Any) -> str | None:
+    """Return why the claim holds for these costs, or None where it is broken."""
+    whole = type(costs) is list and all(type(each) is int and each >= 0 for each in costs)
+    if not whole or not 1 <= len(costs) <= 12:
+        raise UnmetCheck(
+            "not the costs of tasks", expected="1 to 12 whole numbers, none below 0", got=costs
+        )
+    if not any(costs):
+        return "tasks that cost nothing are done at once"
+    two, three = (simulate(costs, count).end for count in (2, 3))
+    return None if three > two else f"two workers need {two:g}, three need {three:g}"

@@ -1,0 +1,286 @@
+"""What the check cells of this lesson's exercises ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlc_course.exercise import (
+    Program,
+    UnmetCheck,
+    breaks,
+    called,
+    check,
+    computes,
+    given,
+    holds,
+    misses,
+    returns,
+    scheduled,
+    spills,
+)
+from mlc_course.machine import describe
+from mlc_course.tensor_program.problems import Array, matmul
+from mlc_course.tensor_program.processor import assembly
+from mlc_course.tensor_program.schedule import lookup
+from mlc_course.tensor_program.tir import Schedule
+
+PANEL = 64  # columns
+ROWS, VECTORS = 4, 3  # of the tile in the bug hunt
+MOST_LOADS = 0.6
+NO_ROOM = "the sums have registers enough: how wide is each vector that the program asks for?"
+
+
+# --- 1. Other machines, other tiles ---------------------------------------------------------------
+
+
+def tiles(mine: Any) -> None:
+    """Check the tile of each machine: it fits, and none that fits loads less."""
+    check(given(mine), fewest_loads("AVX2", 16, 8), fewest_loads("NEON", 32, 4))
+
+
+def fewest_loads(machine: str, registers: int, lanes: int) -> Any:
+    """Return the check that a tile fits into these registers and loads as seldom as possible."""
+
+    def look(answer: Any) -> str:
+        rows, vectors = _tile(answer, machine, lanes)
+        needed = rows * vectors + vectors + 1
+        if needed > registers:
+            raise UnmetCheck(
+                f"{machine}: the tile does not fit in the registers",
+                expected=f"at most {registers}",
+                got=f"{rows} x {vectors} sums, {vectors} of B and 1 of A: {needed}",
+            )
+        loads = _loads(rows, vectors)
+        least = min(
+            _loads(r, v)
+            for r in range(1, registers)
+            for v in range(1, registers)
+            if r * v + v + 1 <= registers
+        )
+        if loads > least + 1e-9:
+            raise UnmetCheck(
+                f"{machine}: the tile fits, and another one that fits loads less",
+                expected="the fewest loads for each multiply-add",
+                got=f"{rows} x {vectors} vectors: {loads:.3f} loads",
+                hint="for each number of vectors, which is the highest tile that fits?",
+            )
+        return f"{machine}: {needed} of {registers} registers, and no tile that fits loads less"
+
+    return holds(look)
+
+
+def _loads(rows: int, vectors: int) -> float:
+    return (rows + vectors) / (rows * vectors)
+
+
+def _tile(answer: Any, machine: str, lanes: int) -> tuple[int, int]:
+    form = '{"AVX2": (rows, columns), "NEON": (rows, columns)}'
+    if type(answer) is not dict or sorted(answer) != ["AVX2", "NEON"]:
+        raise UnmetCheck("not a tile for each machine", expected=form, got=answer)
+    tile = answer[machine]
+    whole = type(tile) is list and len(tile) == 2 and all(type(n) is int and n > 0 for n in tile)
+    if not whole:
+        raise UnmetCheck(f"{machine}: not a tile", expected="(rows, columns), whole", got=tile)
+    if tile[1] % lanes:
+        raise UnmetCheck(
+            f"{machine}: the columns do not fill whole vectors",
+            expected=f"a multiple of {lanes}",
+            got=tile[1],
+            hint="count columns, not vectors",
+        )
+    return tile[0], tile[1] // lanes
+
+
+# --- 2. Pack the other operand --------------------------------------------------------------------
+
+
+def packed_left(mine: Any) -> None:
+    """Check that C reads panels of A, and that the program misses seldom enough."""
+    check(scheduled(mine, matmul(16, 1024, 32)), computes(), holds(reads_panels), misses(30_000))
+
+
+def reads_panels(program: Program) -> str:
+    """Return which copy of A the block C reads; raise ``UnmetCheck`` for another layout."""
+    sch = Schedule(program.module)
+    block = next((each for each in lookup.blocks(sch) if each in ("C", "C_update")), "C")
+    regions = sch.get(lookup.block(sch, block)).reads
+    found = {str(each.source.name): [int(n) for n in each.source.shape] for each in regions}
+    rows, depth = program.problem.operands[0].shape
+    wanted = [rows // 16, depth, 16]
+    if "A" in found:
+        raise UnmetCheck(
+            "C reads A in place",
+            expected=f"a private copy of A, {wanted}",
+            got=", ".join(f"{name} {shape}" for name, shape in found.items()),
+            hint="cache_read makes a copy; which place among what C reads does A have?",
+        )
+    name, shape = next(each for each in found.items() if each[0].startswith("A"))
+    if shape != wanted:
+        raise UnmetCheck(
+            f"C reads {name}, which has another layout",
+            expected=f"{wanted}: panels, rows, places",
+            got=shape,
+            hint="transform_layout on what C reads; m // 16 first, m % 16 last",
+        )
+    return f"C reads {name} {shape}"
+
+
+# --- 3. Bug hunt: sums that fit, and spill --------------------------------------------------------
+
+
+def without_spills(mine: Any) -> None:
+    """Check the tile of 4 x 3 vectors: nothing on the stack, full vectors, few loads."""
+    check(
+        scheduled(mine, matmul(64, 256, 192)),
+        computes(),
+        holds(same_tile),
+        holds(full_vectors, kind="counted"),
+        spills(spill_room(), hint=NO_ROOM),
+        holds(few_loads, kind="counted"),
+    )
+
+
+def spill_room() -> int:
+    """Return the spills that are allowed: without a multiply-add, each product needs a place."""
+    return 16 if describe().isa == "SSE" else 0
+
+
+def same_tile(program: Program) -> str:
+    """Return the size of the tile inside the loop k; raise ``UnmetCheck`` for another one."""
+    sch = Schedule(program.module)
+    block = next((each for each in lookup.blocks(sch) if each in ("C", "C_update")), "")
+    loops = lookup.loops(sch, block) if block else []
+    inner = next((loops[i + 1 :] for i, loop in enumerate(loops) if loop.startswith("k")), [])
+    size, wanted = 1, ROWS * VECTORS * describe().lanes
+    for loop in inner:
+        size *= lookup.length(sch, block, loop)
+    if size != wanted:
+        raise UnmetCheck(
+            "another tile is summed inside the loop k",
+            expected=f"{ROWS} rows of {VECTORS} vectors: {wanted} elements",
+            got=f"{size} elements, in the loops {', '.join(inner) or '(none)'}",
+            hint="keep the tile; change how its rows are cut into vectors",
+        )
+    return f"inside k, {ROWS} rows of {VECTORS} vectors"
+
+
+def full_vectors(program: Program) -> str:
+    """Return how wide the vectors are; raise ``UnmetCheck`` where registers are not full."""
+    found, lanes = assembly(program.module), describe().lanes
+    if found.lanes < lanes:
+        raise UnmetCheck(
+            "the vectors are shorter than a register",
+            expected=f"{lanes} float32 in each instruction",
+            got=found.lanes,
+            hint="vectorize a loop of as many columns as a register has lanes",
+        )
+    return f"the hot loop computes on {found.lanes} float32 at once"
+
+
+def few_loads(program: Program) -> str:
+    """Return what the hot loop does; raise ``UnmetCheck`` where it loads too often."""
+    found = assembly(program.module)
+    loads = found.loads / max(found.multiply_adds, 1)
+    if found.multiply_adds and loads > MOST_LOADS:
+        raise UnmetCheck(
+            "the hot loop loads too often",
+            expected=f"at most {MOST_LOADS} loads for each multiply-add, as a tile of 4 x 3 needs",
+            got=f"{loads:.2f}: {found.loads} loads, {found.multiply_adds} multiply-adds",
+            hint="are the sums loaded too, or is the tile smaller?",
+        )
+    return f"{found.multiply_adds} multiply-adds, {found.loads} loads"
+
+
+# --- 4. Bug hunt: one line of NumPy ---------------------------------------------------------------
+
+
+def shapes(mine: Any) -> None:
+    """Check the two shapes: one on which the line is wrong, one on which it is right by luck."""
+    check(
+        given(mine),
+        breaks("the line packs every B right", _still_right),
+        breaks("the line is wrong on every B of two panels or more", _still_wrong),
+    )
+
+
+def panels(b: Array) -> Array:
+    """Return the panels of 64 columns of b (K, N), one after another: (N / 64, K, 64)."""
+    return np.stack([b[:, left : left + PANEL] for left in range(0, b.shape[1], PANEL)])
+
+
+def packed(mine: Any) -> None:
+    """Check the repaired line on a small matrix of two panels."""
+    small = np.arange(256.0).reshape(2, 128)
+    moved = "which row of B does the second row of the first panel come from?"
+    check(called(mine), returns(small, result=panels(small), hint=moved))
+
+
+def _line_is_right(answer: Any, name: str) -> bool:
+    if type(answer) is not dict or sorted(answer) != ["fails", "passes"]:
+        form = '{"fails": (K, N), "passes": (K, N)}'
+        raise UnmetCheck("not two shapes", expected=form, got=answer)
+    shape = answer[name]
+    whole = type(shape) is list and len(shape) == 2 and all(type(n) is int for n in shape)
+    if not whole or min(shape) < 1 or shape[1] % PANEL or shape[0] * shape[1] >= 1_000_000:
+        raise UnmetCheck(
+            f"{name}: not a shape of this exercise",
+            expected="(K, N), whole and above 0, 64 divides N, K * N below a million",
+            got=shape,
+        )
+    b = np.arange(shape[0] * shape[1]).reshape(shape)
+    return np.array_equal(b.reshape(-1, shape[0], PANEL), panels(b))
+
+
+def _still_right(answer: Any) -> str | None:
+    return f"right on {answer['fails']}" if _line_is_right(answer, "fails") else None
+
+
+def _still_wrong(answer: Any) -> str | None:
+    right = _line_is_right(answer, "passes")
+    if answer["passes"][1] == PANEL:
+        return f"{answer['passes']} is one panel"
+    return None if right else f"wrong on {answer['passes']}"
+
+
+# --- 5. Counter-examples: what is a bad row? ------------------------------------------------------
+
+
+def columns(mine: Any) -> None:
+    """Check the two row lengths: each breaks one half of the rule."""
+    check(
+        given(mine),
+        breaks("only powers of two land in four sets", _others_are_good),
+        breaks("no power of two lands in all sets", _powers_are_bad),
+    )
+
+
+def _columns_of(answer: Any, name: str) -> tuple[int, int]:
+    if type(answer) is not dict or sorted(answer) != ["bad", "good"]:
+        raise UnmetCheck(
+            "not two row lengths", expected='{"bad": columns, "good": columns}', got=answer
+        )
+    length = answer[name]
+    if type(length) is not int or not 64 <= length <= 8192 or length % 64:
+        raise UnmetCheck(
+            f"{name}: not a row length of this exercise",
+            expected="a multiple of 64, from 64 to 8192",
+            got=length,
+        )
+    starts = (4 * length * row + byte for row in range(64) for byte in range(0, 256, 64))
+    return length, len({start // 64 % 64 for start in starts})
+
+
+def _others_are_good(answer: Any) -> str | None:
+    length, touched = _columns_of(answer, "bad")
+    if length & (length - 1) == 0:
+        return f"{length} is a power of two"
+    return f"{length} columns land in {touched} sets, not in 4" if touched != 4 else None
+
+
+def _powers_are_bad(answer: Any) -> str | None:
+    length, touched = _columns_of(answer, "good")
+    if length & (length - 1):
+        return f"{length} is not a power of two"
+    return f"{length} columns land in {touched} sets, not in 64" if touched != 64 else None
