@@ -43,8 +43,8 @@ def sizes(m: object, k: object, n: object) -> str:
 WRITTEN_OUT = (
     'split(sch, "C", "n_1", checks.lanes())',
     'vectorize(sch, "C", "n_1_1")',
-    'unroll(sch, "C", "n_1_0")',
-    'unroll(sch, "C", "m_1")',
+    'steps.unroll(sch, "C", "n_1_0")',
+    'steps.unroll(sch, "C", "m_1")',
 )
 TILE_16 = 'tile(sch, "C", m=16, k=16, n=16)'
 LOOPS = 'm, n, k = sch.get_loops(sch.get_sblock("C"))'

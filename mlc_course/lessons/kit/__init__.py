@@ -6,7 +6,7 @@ Read ``widget`` first if you write one.
 from mlc_course.lessons.kit.bar_chart import above, race_bars
 from mlc_course.lessons.kit.blank import Blank, Judged, asks
 from mlc_course.lessons.kit.comparison import one_program, program_lines, side_by_side
-from mlc_course.lessons.kit.heat_map import HeatMap, heat_map_svg
+from mlc_course.lessons.kit.heat_map import HeatMap, Place, heat_map_svg
 from mlc_course.lessons.kit.loads import LOADS, column_sums, columns_of, scores
 from mlc_course.lessons.kit.lru_cache import Access, accesses
 from mlc_course.lessons.kit.prediction import predict, review
@@ -15,8 +15,12 @@ from mlc_course.lessons.kit.single_run import run_once
 from mlc_course.lessons.kit.stepper import Stepper
 from mlc_course.lessons.kit.tiles import (
     KS,
+    NS,
+    SIZES,
+    Sizes,
     Tile,
     best_for,
+    fetched_lines,
     grid,
     moved,
     multiply_adds,
@@ -46,6 +50,10 @@ __all__ = [
     "INTERRUPT",
     "Judged",
     "KS",
+    "NS",
+    "Place",
+    "SIZES",
+    "Sizes",
     "LOADS",
     "Stepper",
     "Tile",
@@ -56,6 +64,7 @@ __all__ = [
     "charts",
     "column_sums",
     "columns_of",
+    "fetched_lines",
     "grid",
     "heat_map_svg",
     "in_range",

@@ -10,8 +10,13 @@ from IPython.display import HTML
 
 from mlc_course.drawing import AMBER, DASHED, PAGE_INK, PAGE_OURS, document, line, text
 from mlc_course.lessons.kit import (
+    KS,
+    NS,
+    SIZES,
     HeatMap,
+    Sizes,
     Tile,
+    fetched_lines,
     grid,
     heat_map_svg,
     moved,
@@ -19,7 +24,6 @@ from mlc_course.lessons.kit import (
     shown,
     tiled,
 )
-from mlc_course.lessons.kit.tiles import KS, NS, SIZES, Sizes, fetched_lines
 from mlc_course.lessons.lesson_06_tiling.tile_card import kib
 from mlc_course.lessons.lesson_06_tiling.tile_map import figures
 from mlc_course.machine import describe

@@ -8,9 +8,23 @@ from typing import Any
 import traitlets
 
 from mlc_course.errors import UsageError
-from mlc_course.lessons.kit import INTERRUPT, Choice, Widget, charts, in_range, one_of
-from mlc_course.lessons.kit.heat_map import HeatMap, Place, heat_map_svg
-from mlc_course.lessons.kit.tiles import KS, NS, SIZES, Tile, best_for, grid
+from mlc_course.lessons.kit import (
+    INTERRUPT,
+    KS,
+    NS,
+    SIZES,
+    Choice,
+    HeatMap,
+    Place,
+    Tile,
+    Widget,
+    best_for,
+    charts,
+    grid,
+    heat_map_svg,
+    in_range,
+    one_of,
+)
 from mlc_course.lessons.lesson_06_tiling.tile_card import kib, tile_card_svg
 from mlc_course.lessons.lesson_06_tiling.tile_map import (
     Facts,

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from mlc_course.errors import check_known
-from mlc_course.lessons.kit.tiles import SIZES, Sizes, Tile, grid, moved, multiply_adds, tiled
+from mlc_course.lessons.kit import SIZES, Sizes, Tile, grid, moved, multiply_adds, tiled
 from mlc_course.machine import describe
 from mlc_course.measure import Comparison, compare
 from mlc_course.tensor_program.ladders import Record, Rung, contest, load, provenance, scheduled

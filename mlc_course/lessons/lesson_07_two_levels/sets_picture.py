@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlc_course.drawing import AMBER, PAGE_INK, PAGE_OURS, document, line, text
-from mlc_course.lessons.lesson_07_two_levels.two_levels import set_counts
+from mlc_course.lessons.lesson_07_two_levels.two_tiles import set_counts
 from mlc_course.tensor_program.memory import Cache
 
 WIDE, HIGH, LEFT, TOP = 380, 150, 46, 46

@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from mlc_course.lessons.kit import Choice, Widget, charts, in_range, race_svg
-from mlc_course.lessons.lesson_07_two_levels.two_levels import (
+from mlc_course.lessons.lesson_07_two_levels.two_tiles import (
     ROWS,
     VECTORS,
     HotLoop,

@@ -13,7 +13,7 @@ from typing import Any
 
 from mlc_course.drawing import AMBER, GREEN, PAGE_INK, PAGE_OURS, document, rect, text
 from mlc_course.errors import UsageError
-from mlc_course.lessons.lesson_07_two_levels.two_levels import HotLoop, RegisterTile
+from mlc_course.lessons.lesson_07_two_levels.two_tiles import HotLoop, RegisterTile
 from mlc_course.units import plural
 
 DEEP, PANELS, BLOCKS, BANDS = 4, 2, 2, 2  # of the small product: k_1, n_0, k_0, m_0

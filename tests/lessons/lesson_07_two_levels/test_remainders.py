@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from mlc_course.lessons.lesson_07_two_levels.article import article, article_hoisted
+from mlc_course.lessons.lesson_07_two_levels.articles_tile import article, article_hoisted
 from mlc_course.lessons.lesson_07_two_levels.remainders import WAYS, guard_of, ways_svg
 from mlc_course.tensor_program.ladders import Rung, contest
 from mlc_course.tensor_program.problems import matmul

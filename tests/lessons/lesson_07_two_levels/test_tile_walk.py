@@ -11,7 +11,7 @@ import pytest
 
 from mlc_course.errors import UsageError, WrongResult
 from mlc_course.lessons.lesson_07_two_levels.tile_walk import TileWalk
-from mlc_course.lessons.lesson_07_two_levels.two_levels import HotLoop, RegisterTile
+from mlc_course.lessons.lesson_07_two_levels.two_tiles import HotLoop, RegisterTile
 from mlc_course.lessons.lesson_07_two_levels.walk_picture import frames, moments, walk_svg
 from mlc_course.measure import Comparison, Timing
 

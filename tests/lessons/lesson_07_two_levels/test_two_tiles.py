@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 from mlc_course.lessons.lesson_07_two_levels.sets_picture import sets_svg
-from mlc_course.lessons.lesson_07_two_levels.two_levels import (
+from mlc_course.lessons.lesson_07_two_levels.two_tiles import (
     RegisterTile,
     counted,
     depth_by_sets,
@@ -24,7 +24,7 @@ from mlc_course.tensor_program.memory import Cache
 
 L1 = Cache(32 << 10)
 # The room has a function of the same name, which hides the module.
-module = importlib.import_module("mlc_course.lessons.lesson_07_two_levels.two_levels")
+module = importlib.import_module("mlc_course.lessons.lesson_07_two_levels.two_tiles")
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mlc_course.lessons.kit import KS, HeatMap, heat_map_svg, multiply_adds, shown
-from mlc_course.lessons.kit.heat_map import Place
-from mlc_course.lessons.kit.tiles import SIZES, Sizes
+from mlc_course.lessons.kit import (
+    KS,
+    SIZES,
+    HeatMap,
+    Place,
+    Sizes,
+    heat_map_svg,
+    multiply_adds,
+    shown,
+)
 from mlc_course.machine import describe
 from mlc_course.tensor_program.memory import Cache, levels, traffic
 from mlc_course.tensor_program.problems import FLOAT_BYTES, matmul
