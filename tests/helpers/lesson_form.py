@@ -69,7 +69,7 @@ def is_collapsed(cell: Any) -> bool:
 
 def unexplained(term: str, first: int, prose: Mapping[int, str]) -> Iterator[int]:
     """Yield the lessons before the ``first`` that explains a term, whose first use has no link."""
-    word = rf"\b{re.escape(term)}s?\b"
+    word = rf"(?<![-\w]){re.escape(term)}s?\b"
     use = re.compile(rf"`[^`]*`|(?P<linked>\[[^\]]*\]\([^)]*\))|(?P<bare>{word})", re.IGNORECASE)
     for lesson, text in prose.items():
         if lesson < first:

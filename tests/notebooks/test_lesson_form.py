@@ -27,11 +27,12 @@ from test_notebooks import ENTRY, FOLDER, LESSONS, LINK, SOLUTIONS, prose
 
 RUNS = FOLDER.parent / "benchmarks" / "results" / "lessons.json"
 MOST_IMPORTS = 5
-# Glossary terms that are also everyday words, which a lesson may use before the term is explained.
+# Words that a lesson may use before the course gives them another, narrower sense.
 EVERYDAY = {
-    "bank", "binding", "block", "complete", "counter-example", "cycle", "depend", "fetched", "hit",
-    "hole", "intermediate", "level", "line", "lower", "nest", "norm", "order", "own", "page",
-    "part", "pattern", "race", "set", "thread", "way",
+    "bank", "binding", "block", "broadcast", "complete", "counter-example", "cycle", "depend",
+    "fetched", "hit", "hole", "intermediate", "level", "line", "lower", "nest", "norm", "order",
+    "own", "page", "part", "pattern", "race", "set", "shared memory", "sound", "thread", "vector",
+    "virtual machine", "way",
 }  # fmt: skip
 
 

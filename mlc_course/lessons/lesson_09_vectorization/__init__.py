@@ -4,7 +4,7 @@ from mlc_course.lessons.lesson_09_vectorization import blanks, checks, sentences
 from mlc_course.lessons.lesson_09_vectorization.assembly_lens import AssemblyLens
 from mlc_course.lessons.lesson_09_vectorization.assembly_picture import hot_loop_html
 from mlc_course.lessons.lesson_09_vectorization.cost_picture import costs_svg, tiles_of, tiles_svg
-from mlc_course.lessons.lesson_09_vectorization.row_costs import row_costs
+from mlc_course.lessons.lesson_09_vectorization.loop_and_end import row_costs
 from mlc_course.lessons.lesson_09_vectorization.row_problems import (
     add_one,
     exponentials,

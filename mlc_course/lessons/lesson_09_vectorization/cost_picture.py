@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mlc_course.drawing import INK, NUMPY, OURS, STYLE, WIDTH_IN, round_ticks, svg_text
-from mlc_course.lessons.lesson_09_vectorization.row_costs import LONG, RowCosts
+from mlc_course.lessons.lesson_09_vectorization.loop_and_end import LONG, RowCosts
 from mlc_course.measure import Comparison
 
 FINAL = "#e69f00"  # Okabe and Ito's orange

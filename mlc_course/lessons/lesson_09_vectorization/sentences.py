@@ -11,7 +11,7 @@ from IPython.display import HTML
 
 from mlc_course.lessons.kit import charts, side_by_side
 from mlc_course.lessons.lesson_09_vectorization.assembly_picture import hot_loop_html
-from mlc_course.lessons.lesson_09_vectorization.row_costs import RowCosts
+from mlc_course.lessons.lesson_09_vectorization.loop_and_end import RowCosts
 from mlc_course.lessons.lesson_09_vectorization.vector_forms import Apply, tile_registers
 from mlc_course.machine import describe, runs_as_written
 from mlc_course.measure import Comparison, compare

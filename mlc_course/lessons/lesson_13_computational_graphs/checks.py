@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mlc_course.exercise import UnmetCheck, called, check, given, holds, returns, sealed
-from mlc_course.tensor_program.networks import Graph, fuse, partitioned, sketch, traffic
-from mlc_course.tensor_program.networks.graphs import KINDS
+from mlc_course.tensor_program.networks import KINDS, Graph, fuse, partitioned, sketch, traffic
 from mlc_course.units import size_text
 
 MOST_BYTES = 1_750_000

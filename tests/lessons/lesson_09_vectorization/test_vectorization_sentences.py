@@ -17,7 +17,7 @@ from mlc_course.lessons.lesson_09_vectorization import (
     unrolled,
     weighted_columns,
 )
-from mlc_course.lessons.lesson_09_vectorization.row_costs import RowCost, RowCosts, row_costs
+from mlc_course.lessons.lesson_09_vectorization.loop_and_end import RowCost, RowCosts, row_costs
 from mlc_course.lessons.lesson_09_vectorization.vector_forms import tile_registers
 from mlc_course.machine import describe
 from mlc_course.measure import Comparison, Timing
