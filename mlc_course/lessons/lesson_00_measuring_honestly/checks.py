@@ -27,7 +27,7 @@ SEALS = {
 
 def five_flaws(chosen: object) -> None:
     """Check how many flaws are matched."""
-    hint = "mend the flaw that you named, in your head: is the script honest now?"
+    hint = "imagine that the flaw which you named is mended: is the script honest now?"
     check(given(chosen), sealed(FLAWS, SEALS, hint=hint))
 
 

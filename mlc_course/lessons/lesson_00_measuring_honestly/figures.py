@@ -39,7 +39,7 @@ def untouched(like: Array) -> Array:
 
 
 def where_faults_are(faults: Sequence[int]) -> str:
-    """The answer of the prediction: in which calls the operating system handed out pages."""
+    """Return the answer of the prediction: the calls in which the system handed out pages."""
     if faults[0] > 2 * max(faults[1:]):
         return "in the first call"
     return "in every call, about as many"
@@ -49,7 +49,7 @@ def where_faults_are(faults: Sequence[int]) -> str:
 
 
 def two_times(first: Sequence[float], second: Sequence[float]) -> str:
-    """Two medians of the same call, and how far they are apart."""
+    """Say what the medians of two runs of the same call are, and how far apart they are."""
     quiet, busy = statistics.median(first), statistics.median(second)
     apart = max(quiet, busy) / min(quiet, busy)
     return (
@@ -59,20 +59,20 @@ def two_times(first: Sequence[float], second: Sequence[float]) -> str:
 
 
 def neither(first: Sequence[float], second: Sequence[float]) -> str:
-    """The answer to the lesson's question, with the reader's own two times."""
+    """Answer the lesson's question with the reader's own two times."""
     quiet, busy = (milliseconds(statistics.median(each)) for each in (first, second))
     return f"Neither {quiet} nor {busy} is NumPy's time: each belongs to its moment."
 
 
 def verdict(claimed: float, calm: float) -> str:
-    """The answer of the prediction: how far a ratio is from the one of a calm comparison."""
+    """Return the answer of the prediction: how far a ratio is from that of a calm comparison."""
     if abs(claimed / calm - 1) <= NEAR:
         return "within 10 % of the calm ratio"
     return "more than 10 % too high" if claimed > calm else "more than 10 % too low"
 
 
 def moved(calm: Comparison, crowded: Comparison) -> dict[str, float]:
-    """By which part of itself each figure moved between two comparisons."""
+    """Return the relative change of each figure between two comparisons."""
     figures: dict[str, Callable[[Comparison], float]] = {
         "mean of ours": lambda each: statistics.mean(each.timing.seconds),
         "median of ours": lambda each: each.timing.median_s,
@@ -83,7 +83,7 @@ def moved(calm: Comparison, crowded: Comparison) -> dict[str, float]:
 
 
 def moved_said(changes: Mapping[str, float]) -> str:
-    """Which figure moved least, and which most."""
+    """Say which figure moved least, and which most."""
     order = sorted(changes, key=lambda name: abs(changes[name]))
     least, most = order[0], order[-1]
     return f"Least: {least}, {changes[least]:+.0%}. Most: {most}, {changes[most]:+.0%}."
@@ -93,7 +93,7 @@ WIDTH, LABELS, ROW = 720, 150, 34
 
 
 def moved_svg(changes: Mapping[str, float]) -> str:
-    """How far each figure moved, as bars from zero on one scale."""
+    """Draw how far each figure moved, as bars from zero on one scale."""
     low, high = min(0.0, *changes.values()), max(0.1, *changes.values())
     scale = (WIDTH - LABELS - 150) / (high - low)
     zero = LABELS + 60 - scale * low
@@ -118,7 +118,7 @@ def moved_svg(changes: Mapping[str, float]) -> str:
 
 
 def floor_said(best_s: float, floor_s: float) -> str:
-    """A best time beside the floor under it."""
+    """Compare a best time with its floor."""
     both = f"our best is {milliseconds(best_s)}, the floor {milliseconds(floor_s)}"
     if best_s < floor_s:
         return f"{both}: impossible. A neighbour spoiled the roof; measure it again."
@@ -145,7 +145,7 @@ def _largest() -> int:
 
 
 def cold_said(small: int, large: int) -> str:
-    """What must have left the caches, counted in bytes before anything is timed."""
+    """Say what must have left the caches, counted in bytes before anything is timed."""
     second, largest = describe().l2_bytes or ASSUMED // 16, _largest() or ASSUMED
     where = "any cache" if large > largest else "the second-level cache"
     return (
@@ -156,7 +156,7 @@ def cold_said(small: int, large: int) -> str:
 
 
 def longer(alone_s: float, between_s: float) -> str:
-    """The answer of the prediction: how much longer a call takes after the sweep."""
+    """Return the answer of the prediction: how much longer a call takes after the sweep."""
     ratio = between_s / alone_s
     if ratio < 1.2:
         return "as long as before, within 20 %"
