@@ -40,7 +40,7 @@ def bytes_between_and_inside(chain: Chain) -> tuple[int, int]:
 
 
 def gone(before: int, after: int) -> str:
-    """Which part of so many bytes is gone: none, some or all of them."""
+    """Return which part of the bytes is gone: none, some or all of them."""
     return "none" if after >= before else "all of them" if after == 0 else "some of them"
 
 
@@ -89,7 +89,7 @@ ABOUT = 1.05  # two whose speeds differ by less are called equally fast
 
 
 def versus(name: str, found: Comparison, other: str = "NumPy") -> str:
-    """Who of two is faster, and how many times; equal where the difference is within noise."""
+    """Say which of two is faster, and how many times; equal if the difference is within noise."""
     low, high = found.interval
     ratio = found.ratio
     if low <= 1 <= high or 1 / ABOUT < ratio < ABOUT:
@@ -123,12 +123,12 @@ def calls_race(network: Network) -> Comparison:
 
 
 def calls_said(found: Comparison) -> str:
-    """What NumPy pays for calls when it gets one image."""
+    """Say what part of NumPy's time for one image is the price of its calls."""
     share = 1 / found.ratio
     if share >= 0.5:
         said = "One image at a time, NumPy's time is mostly the price of calling."
     else:
-        said = "Calling is less than half of it: even one image is work for NumPy here."
+        said = "Calls take less than half of NumPy's time: even one image is work here."
     return (
         f"NumPy's five calls for one image:       {1e6 * found.baseline.median_s:6.2f} µs\n"
         f"the same five calls on single numbers:  {share:6.0%} of that{found.mark}\n{said}"
@@ -160,29 +160,30 @@ def fusion_race(network: Network, batch: int) -> Comparison:
 
 
 def fusing_said(batch: int, found: Comparison) -> str:
-    """What fusing alone changed: counted calls and bytes first, then the race."""
+    """Say what fusing alone changed: counted calls and bytes first, then the race."""
     five, two = chains(batch)[1:3]
     total = five.bytes(*five.between)
     fewer = total - two.bytes(*two.between)
     noun = "1 image: " if batch == 1 else f"{batch} images: "
     cache = max(describe().l2_bytes, describe().l3_bytes)
-    fits = "fits" if total <= cache else "does not fit"
+    fits = "fit" if total <= cache else "do not fit"
     return (
         f"{noun}{len(five.functions) - len(two.functions)} calls fewer, and {size_text(fewer)} of "
-        f"{size_text(total)} less between functions.\n  All of it {fits} into your largest cache "
-        f"({size_text(cache)}); {versus('two functions', found, 'five functions')}{found.mark}."
+        f"{size_text(total)} less between functions.\n  These {size_text(total)} {fits} "
+        f"into your largest cache ({size_text(cache)}); "
+        f"{versus('two functions', found, 'five functions')}{found.mark}."
     )
 
 
 def order_said(races: Mapping[int, Mapping[str, Comparison]]) -> str:
-    """How fast each stage is, and what the order of the loops changed: a line for each batch."""
+    """Say how fast each stage is, and what the order of the loops changed: a line a batch."""
     lines = []
     for batch, found in races.items():
         noun = "1 image" if batch == 1 else f"{batch} images"
         order = found["library"].ratio / found["two functions"].ratio
         lines.append(
             f"Speed, {noun} at a time: compiled as written {times(found['five functions'].ratio)} "
-            f"NumPy's; the order of the loops made it {order:.1f} times that of two functions, "
+            f"NumPy's; the order of the loops made two functions {order:.1f} times as fast, "
             f"{times(found['library'].ratio)} NumPy's."
         )
     return "\n".join(lines)

@@ -87,4 +87,4 @@ def test_what_fusing_saves_is_counted_before_it_is_raced(monkeypatch: pytest.Mon
 
 def test_the_order_is_held_against_two_functions() -> None:
     races = {1: {"five functions": found(0.5), "two functions": found(1), "library": found(4)}}
-    assert "4.0 times that of two functions, 4.00 x NumPy's" in counts.order_said(races)
+    assert "made two functions 4.0 times as fast, 4.00 x NumPy's" in counts.order_said(races)
