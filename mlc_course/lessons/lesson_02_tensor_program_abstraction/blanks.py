@@ -16,14 +16,19 @@ TILES = [(2, "half of n"), (3, "m"), (2, "the other half of n"), (5, "k")]
 kind = Blank(
     asks(
         called,
-        returns("v_k", ["v_m", "v_n"], result="R", hint="does another v_k write another element?"),
+        returns(
+            "v_k",
+            ["v_m", "v_n"],
+            result="R",
+            hint="does another v_k write another element?",
+        ),
         returns("v_m", ["v_m", "v_n"], result="S", hint=WRITTEN),
         returns("v_k", ["v_k"], result="S", hint=WRITTEN),
         returns("v_r", ["v_o", "v_i"], result="R", hint=WRITTEN),
     ),
     (
-        "If the axis has another value, is another element written? When is it?",
-        "It is when the axis is among those that index the written element.",
+        "If the axis takes another value, does the block write another element? What decides that?",
+        "It does if the axis is among those that index the written element.",
         'Something like: "S" if ... else "R". Python asks for membership with `in`.',
     ),
     'return "S" if axis in written else "R"',

@@ -129,6 +129,6 @@ def sums_begin(program: Program) -> str:
             "the sums have no first value",
             expected="something that writes C before block C adds to it",
             got="a block without T.init()",
-            hint="what is in C when the program starts? Nobody promised zeros",
+            hint="what is in C when the program starts? Nothing says that it holds zeros",
         )
     return "the sums have a first value"
