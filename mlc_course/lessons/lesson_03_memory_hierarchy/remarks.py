@@ -13,7 +13,7 @@ MANY = 64  # lines under way at once: more than any core keeps waiting
 
 
 def staircase(probes: Sequence[Probe], machine: Machine | None = None) -> str:
-    """A line for each cache: the latency of what fits well, and of what is too large for it."""
+    """Say, for each cache, the latency of what fits well and of what is too large for it."""
     here = machine or describe()
     sizes = {"L1": here.l1d_bytes, "L2": here.l2_bytes, "L3": here.l3_bytes}
     lines = []
@@ -30,7 +30,7 @@ def staircase(probes: Sequence[Probe], machine: Machine | None = None) -> str:
 
 
 def under_way(level: Mapping[str, Probe], lines: Mapping[str, float]) -> str:
-    """A line for each level: how many lines must be under way at once; and what is impossible."""
+    """Say, for each level, how many lines must be under way at once, and what is impossible."""
     said = [
         f"{name:<7} {lines[name]:6.1f} lines at once, to read {each.bandwidth_gb_per_s:.1f} GB/s "
         f"at {each.latency_ns:.1f} ns a line"
@@ -40,14 +40,14 @@ def under_way(level: Mapping[str, Probe], lines: Mapping[str, float]) -> str:
     if odd:
         said.append(
             f"No core keeps more than {MANY} lines waiting, so the two figures of "
-            f"{' and '.join(odd)} do not belong together. The likely reason: while the slow chase "
-            "was elsewhere, others who use that cache pushed its lines out."
+            f"{' and '.join(odd)} do not belong together. The likely reason: during the slow "
+            "chase, other programs that use the same cache pushed its lines out."
         )
     return "\n".join(said)
 
 
 def what_padding_saved(misses: Mapping[str, Sequence[int]]) -> str:
-    """Which caches miss less often with the longer rows."""
+    """Say which caches miss less often with the longer rows."""
     pairs = list(zip(misses["columns"], misses["columns, padded"], strict=True))
     saved = [
         f"L{number} misses {before / after:.3g} times less often"
@@ -89,7 +89,7 @@ def same_misses(counted: Mapping[str, Sequence[int]], loads: int) -> str:
 
 
 def which_is_longest(found: Mapping[str, Comparison]) -> str:
-    """The slowest and the fastest of a race, and their ratio."""
+    """Name the slowest and the fastest of a race, and their ratio."""
     by_time = sorted(found, key=lambda name: found[name].timing.median_s)
     fast, slow = by_time[0], by_time[-1]
     ratio = found[slow].timing.median_s / found[fast].timing.median_s
