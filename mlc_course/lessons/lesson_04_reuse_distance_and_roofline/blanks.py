@@ -14,7 +14,7 @@ distance = Blank(
         returns([7, 1, 7, 2, 7], 2, 4, result=1, hint="only what came after the last use counts"),
     ),
     (
-        "Which part of the list lies between the two uses? It begins after before.",
+        "Which part of the list lies between the two uses? It begins after place `before`.",
         "lines[before + 1 : at] has all the uses in between. Some lines may be in it twice.",
         "A set keeps each line once, and len counts them.",
     ),

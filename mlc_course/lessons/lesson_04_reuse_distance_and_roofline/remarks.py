@@ -136,6 +136,6 @@ def end(found: Mapping[str, Reuse], points: Mapping[str, Point], roofs: Roofs, s
     slow = [name for name, each in points.items() if each.intensity < ridge]
     rows.append(
         f"This core needs {ridge:.1f} operations for each byte to be limited by its peak; "
-        f"{', '.join(slow) if slow else 'none of the programs'} did fewer."
+        f"programs that do fewer: {'; '.join(slow) or 'none'}."
     )
     return "\n".join(rows)

@@ -62,7 +62,7 @@ def test_true_sentences_are_accepted(true: dict[str, str]) -> None:
         ("theorem-counted", "256 counted", "257 counted", "are equal"),
         ("transform-distances", "at most ", "at most 9", "vector by vector, A comes back"),
         ("roofline-table", "roof: peak ", "roof: memory ", "is right of the corner"),
-        ("end-sentence", "relu, ", "", "relu is left of the corner"),
+        ("end-sentence", "relu; ", "", "relu is left of the corner"),
         ("roofline-gain", "faster", "slower", "is not slower"),
         ("roofline-gain", "4.00 times", "0.90 times", "moves fewer bytes"),
         ("break-conflicts", "20 more", "20 fewer", "20 more"),
