@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from lesson_runs import faults_of_output, statements, text_of
+from lesson_runs import faults_of_output, statements, texts_of
 from playwright.sync_api import Locator, Page, Request, expect
 
 from .conftest import ROOT
@@ -74,7 +74,7 @@ def run_all(page: Page) -> None:
     assert not complaints, "\n".join(complaints)
     path, cells = page.evaluate(OUTPUTS)
     if path.startswith("notebooks/"):
-        said = {name: "\n".join(map(text_of, outputs)) for name, outputs in cells}
+        said = {name: texts_of(outputs) for name, outputs in cells}
         assert not list(statements(ROOT / path)(said))
         assert not [
             fault for name, each in cells for out in each for fault in faults_of_output(name, out)

@@ -8,7 +8,7 @@ import importlib.util
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,11 +81,12 @@ def run(path: Path, setting: Setting) -> Any:
 
 def said(notebook: Any) -> dict[str, str]:
     """The text of each cell's output, by its id: what it printed, and HTML without its tags."""
-    return {
-        cell.id: "\n".join(map(text_of, cell.outputs))
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-    }
+    return {cell.id: texts_of(cell.outputs) for cell in notebook.cells if cell.cell_type == "code"}
+
+
+def texts_of(outputs: Iterable[Mapping[str, Any]]) -> str:
+    """The text of a cell's outputs; what it prints may come in several pieces."""
+    return "".join(text_of(each) + ("" if "text" in each else "\n") for each in outputs)
 
 
 def text_of(output: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from lesson_runs import (
     shortcomings,
     statements,
     text_of,
+    texts_of,
 )
 from nbclient.exceptions import CellExecutionError
 from nbformat import v4, write
@@ -134,3 +135,5 @@ def test_what_a_cell_shows_is_read_without_its_tags() -> None:
     assert text_of(shown).split() == ["3", "<", "4"]
     assert text_of({"name": "stdout", "text": "yes"}) == "yes"
     assert text_of({"data": {"text/plain": "7"}}) == "7"
+    printed = [{"name": "stdout", "text": "one\ntw"}, {"name": "stdout", "text": "o\n"}]
+    assert texts_of([*printed, {"data": {"text/plain": "7"}}]) == "one\ntwo\n7\n"

@@ -58,7 +58,7 @@ def pairs_said(seconds: Mapping[str, float]) -> str:
     end = (
         f"Here these innermost loops overlap: {', '.join(overlaps)}."
         if overlaps
-        else "The innermost loop decides: orders that share it are neighbours in time."
+        else "The innermost loop decides: the two orders that share it come next to each other."
     )
     return "\n".join([*lines, end])
 
@@ -100,10 +100,10 @@ def column_said(size: int, cache: Cache) -> str:
 def columns_said(misses: Mapping[str, int], found: Mapping[str, Comparison]) -> str:
     """Say what walking along rows brings to column sums, ``k-j`` beside ``j-k``."""
     ratio = found["j-k"].timing.median_s / found["k-j"].timing.median_s
-    start = f"misses: {misses['j-k']:,} in j-k, {misses['k-j']:,} in k-j, which takes "
+    start = f"misses: {misses['j-k']:,} in j-k, {misses['k-j']:,} in k-j. "
     if misses["k-j"] < misses["j-k"] and ratio > 1:
-        return start + f"1/{ratio:.1f} of the time. The rule holds for this program, too."
-    return start + f"{1 / ratio:.1f} times as long. The rule does not hold for this program."
+        return start + f"k-j is {ratio:.1f} times as fast. The rule holds for this program, too."
+    return start + f"k-j takes {1 / ratio:.1f} times as long. Here the rule does not hold."
 
 
 def not_only_lines_said(few: float, fewest: float, ratio: float, size: int) -> str:
@@ -156,10 +156,13 @@ def fits_said(misses: Sequence[int], seconds: Sequence[float]) -> str:
     """Say what is left of the differences where all orders miss as often, or do not."""
     ratio = max(seconds) / min(seconds)
     if len(set(misses)) == 1:
-        return f"All six miss {misses[0]:,} times, and the slowest takes {ratio:.1f} times as long."
+        return (
+            f"All six miss {misses[0]:,} times, and the slowest takes {ratio:.1f} times as long as "
+            "the fastest."
+        )
     return (
         f"From {min(misses):,} to {max(misses):,} misses: here the matrices do not quite fit. The "
-        f"slowest takes {ratio:.1f} times as long."
+        f"slowest takes {ratio:.1f} times as long as the fastest."
     )
 
 
@@ -170,7 +173,7 @@ def layout_said(rates: Mapping[str, float], seconds: Mapping[str, float], before
     said = f"fewest misses: {fewest} ({rates[fewest]:.3f}); fastest: {fast} ({rates[fast]:.3f}).\n"
     if rates[fast] > 1.5 * rates[fewest]:
         said += "The fastest order misses more often than another. "
-    said += f"It takes {ratio:.1f} times as long as m-k-n with B as it was. "
+    said += f"It takes {ratio:.1f} times as long as m-k-n with B not transposed. "
     if ratio > BEYOND:
         return said + "In this layout, no order alone removes both causes."
     return said + "In this layout, too, an order removes both causes."

@@ -11,13 +11,13 @@ from mlc_course.tensor_program.problems import matmul
 working_set = Blank(
     asks(
         called,
-        returns(4, 4, result=24, hint="the tile has 16 elements; a row of A and of C come on top"),
+        returns(4, 4, result=24, hint="the tile has 16 elements; add those of A and of C"),
         returns(2, 8, result=26, hint="16 in the tile; k elements of A and n of C"),
         returns(64, 32, result=2144),
     ),
     (
         "In one step of m, which elements of B does the program use? All of the tile.",
-        "Of A it uses k elements, one for each row of the tile. Of C, one for each of its columns.",
+        "Of A it uses one element for each row of the tile; of C, one for each column of the tile.",
         "The tile has k * n elements. Add one row of A, and one of C.",
     ),
     "return k * n + k + n",

@@ -99,9 +99,9 @@ set_of = Blank(
         returns(5000, 64, 128, result=78),
     ),
     (
-        "Which line is a byte in, when a line has so many bytes?",
+        "In which line is the byte? A line has `line` bytes, and line 0 begins at address 0.",
         "Line 0 goes to set 0, line 1 to set 1. Where does the line after the last set go?",
-        "Divide the address by the length of a line, without a rest; then the rest by the sets.",
+        "`//` gives the number of the line. Which operator starts again at 0 after `sets` lines?",
     ),
     "return address // line % sets",
 )

@@ -46,7 +46,7 @@ def register_tile(answer: Any) -> None:
     check(
         called(answer),
         returns(16, result=_best(16), hint="one register is for the element of A, v are for B"),
-        returns(4, result=_best(4), hint="r v + v + 1 registers: of a 2 x 1 tile, 4"),
+        returns(4, result=_best(4), hint="a 2 x 1 tile needs r v + v + 1 = 4 registers"),
         returns(32, result=_best(32), hint="compare (r + v) / (r v): a square is best"),
     )
 

@@ -53,7 +53,7 @@ def beside_caches(problem: Staged) -> str:
     mib = 4 * prod(operand.shape) / 2**20
     last = describe().l3_bytes or describe().l2_bytes
     if not last:
-        return f"{operand.name} has {mib:.3g} MiB; this system does not tell its last cache."
+        return f"{operand.name} has {mib:.3g} MiB; the size of your last cache is not known."
     return f"{operand.name} has {mib:.3g} MiB; your last cache has {last / 2**20:.3g} MiB."
 
 
@@ -61,7 +61,7 @@ def paper_and_clock(name: str, other: str, before: int, after: int, found: Compa
     """Compare a forecast from whole arrays moved with what was measured."""
     forecast = before / after
     apart = max(found.ratio / forecast, forecast / found.ratio) - 1
-    verdict = "the bytes alone foretell it" if apart <= 0.25 else f"off by {apart:.0%}"
+    verdict = "the bytes alone predict it" if apart <= 0.25 else f"off by {apart:.0%}"
     return (
         f"{name} against {other}: {before} arrays / {after} = {forecast:.2f} forecast, "
         f"{found.ratio:.2f} measured{found.mark}: {verdict}"
@@ -85,7 +85,7 @@ def bytes_and_clock(saved: float, gain: Comparison) -> str:
         return line + "the time follows the bytes"
     if low > 1 + NEAR:
         return line + "a gain, and less than the bytes promise"
-    return line + "no gain in time that this measurement can tell from none"
+    return line + "no gain in time that this measurement can see"
 
 
 def intensity(name: str, flops: int, apart: int, fused: int, roofs: Roofs) -> str:

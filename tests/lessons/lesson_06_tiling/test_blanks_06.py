@@ -38,7 +38,7 @@ def test_the_answers_are_right() -> None:
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        (lambda k, n: k * n, "a row of A and of C come on top"),
+        (lambda k, n: k * n, "add those of A and of C"),
         (lambda k, n: k * n + 2 * k, "k elements of A and n of C"),
         (lambda k, n: 4 * (k * n + k + n), "expected  24"),
     ],

@@ -48,7 +48,7 @@ def test_bytes_and_clock_are_set_beside_each_other(ratio: float, words: str) -> 
 
 def test_paper_is_held_against_the_clock_and_the_count() -> None:
     near = sentences.paper_and_clock("one", "three", 8, 3, comparison(2.5))
-    assert "the bytes alone foretell it" in near
+    assert "the bytes alone predict it" in near
     far = sentences.paper_and_clock("one", "three", 8, 3, comparison(4.0))
     assert "off by 50%" in far
     assert "(as on paper)" in sentences.counted_against_paper(8.0, 3.0, paper=(8, 3))
