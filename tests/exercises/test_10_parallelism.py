@@ -60,20 +60,20 @@ WRONG = [
     (
         "grain-test",
         grains(["dynamic", 30], TRIANGLE, PEAK),
-        "2 of 3 are right; even: another choice is done earlier",
+        "2 of 3 are right; even: another choice ends earlier",
     ),
     (
         "grain-test",
         grains(["static", 1], TRIANGLE, PEAK),
-        "2 of 3 are right; even: a larger grain is done as early",
+        "2 of 3 are right; even: a larger grain ends as early",
     ),
-    ("grain-test", grains(EVEN, ["dynamic", 1], PEAK), "triangle: another choice is done earlier"),
-    ("grain-test", grains(EVEN, ["static", 30], PEAK), "triangle: another choice is done earlier"),
-    ("grain-test", grains(EVEN, TRIANGLE, ["dynamic", 1]), "peak: another choice is done earlier"),
+    ("grain-test", grains(EVEN, ["dynamic", 1], PEAK), "triangle: another choice ends earlier"),
+    ("grain-test", grains(EVEN, ["static", 30], PEAK), "triangle: another choice ends earlier"),
+    ("grain-test", grains(EVEN, TRIANGLE, ["dynamic", 1]), "peak: another choice ends earlier"),
     (
         "grain-test",
         grains(["dynamic", 1], ["static", 120], ["static", 1]),
-        "0 of 3 are right; even: another choice is done earlier",
+        "0 of 3 are right; even: another choice ends earlier",
     ),
     # 2. How many workers?
     ("workers-test", SHARE.format("many_s / one_s") + BY_TRYING, "nothing is serial"),

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 from mlc_course.machine import ON_X86, describe, usable_cores
+from mlc_course.tensor_program.tir import host_cpu
 
 ROOT = Path(__file__).parents[2]
 STATEMENTS = ROOT / "tests" / "statements"
@@ -102,8 +104,11 @@ def without_tags(text: str) -> str:
     return html.unescape(bare)
 
 
-def shortcomings(notebook: Any, faults: Faults) -> list[str]:
-    """Whatever a run should not have said: warnings, a naive answer called right, untrue words."""
+def shortcomings(notebook: Any, faults: Faults, setting: Setting) -> list[str]:
+    """Whatever a run should not have said: warnings, a naive answer called right, untrue words.
+
+    ``faults`` is called where ``describe`` tells of the machine that the run played.
+    """
     texts = said(notebook)
     found = [
         complaint
@@ -117,7 +122,24 @@ def shortcomings(notebook: Any, faults: Faults) -> list[str]:
         for name, text in texts.items()
         if ", as you said." in text
     ]
-    return found + list(faults(texts))
+    with playing(setting):
+        return found + list(faults(texts))
+
+
+@contextlib.contextmanager
+def playing(setting: Setting) -> Iterator[None]:
+    """Let this process play the machine of a setting inside the ``with``."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in setting.variables.items():
+            patch.setenv(name, value)
+        describe.cache_clear()
+        host_cpu.cache_clear()
+        try:
+            yield
+        finally:
+            patch.undo()
+            describe.cache_clear()
+            host_cpu.cache_clear()
 
 
 def faults_of_output(cell: str, output: Mapping[str, Any]) -> Iterator[str]:

@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from mlc_course.drawing import GREEN
 from mlc_course.grading.checks import Demand, findings_here
 from mlc_course.grading.process import Finding, Subject, Verdict
+
+COLOURS = {"empty": "#8888", "right": GREEN, "wrong": "#d55e00"}
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,11 @@ class Judged:
 
     def _repr_html_(self) -> str:
         state = "empty" if self.empty else "right" if self.right else "wrong"
-        said = f'<pre class="mlc-judged" data-testid="judged" data-state="{state}">'
-        said += f"{html.escape(str(self))}</pre>"
+        said = (
+            f'<pre data-testid="judged" data-state="{state}" style="border-left: 5px solid '
+            f'{COLOURS[state]}; padding: 4px 12px; white-space: pre-wrap">'
+            f"{html.escape(str(self))}</pre>"
+        )
         if self.right:
             return said
         folded = [(f"Hint {n}", html.escape(hint)) for n, hint in enumerate(self.hints, start=1)]

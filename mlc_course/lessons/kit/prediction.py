@@ -74,7 +74,7 @@ def review(*predictions: Prediction) -> HTML:
                 got=each.question,
             )
         rows.append((each.question, each.guess or "no prediction", each.outcome))
-    shown = table(("question", "you said", "it was"), rows)
+    shown = table(("question", "you said", "it was"), rows, kind="mlc-review")
     return HTML(f'<div class="mlc" data-testid="review">{shown}</div>')  # type: ignore[no-untyped-call]
 
 

@@ -25,10 +25,10 @@ working_set = Blank(
 
 tiled = Blank(
     asks(
-        lambda written: scheduled(written, matmul(128, 128, 128)),
+        lambda written: scheduled(written, matmul(96, 160, 160)),
         computes(),
         inner_stride("C"),
-        misses(60_000, Cache(8 * 1024)),
+        misses(12_000, Cache(8 * 1024)),
     ),
     (
         "The innermost loop should walk along a row of B and C. Which of the five does?",

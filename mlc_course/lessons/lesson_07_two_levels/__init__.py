@@ -24,6 +24,7 @@ from mlc_course.lessons.lesson_07_two_levels.two_tiles import (
     panel_fetches,
     register_tiles,
     two_levels,
+    whose_times,
 )
 
 __all__ = [
@@ -53,4 +54,5 @@ __all__ = [
     "two_levels",
     "vector_targets",
     "ways_svg",
+    "whose_times",
 ]

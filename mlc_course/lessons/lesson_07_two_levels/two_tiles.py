@@ -22,7 +22,7 @@ from mlc_course.lessons.kit import (
     multiply_adds,
     shown,
 )
-from mlc_course.machine import describe
+from mlc_course.machine import describe, runs_as_written
 from mlc_course.tensor_program.memory import Cache, levels, traffic
 from mlc_course.tensor_program.problems import FLOAT_BYTES, matmul
 from mlc_course.tensor_program.processor import Assembly, assembly
@@ -181,6 +181,13 @@ def _map(
         cell=(100, 42),
         scale=(0.4, 2.0),
     )
+
+
+def whose_times() -> str:
+    """Say so where programs run as code for another processor than the one they are counted for."""
+    if runs_as_written():
+        return ""
+    return f" (counted for {describe().isa}, but run as code for another processor)"
 
 
 # --- where the tile of B is -----------------------------------------------------------------------

@@ -50,7 +50,7 @@ waiting = Blank(
     (
         "How many terms does each of the sums get? Those additions wait for each other.",
         "The sums themselves run side by side. At the end they are added up one by one.",
-        "terms // sums additions of one sum, and then ...",
+        "terms // sums additions wait in one sum. How many more wait at the end?",
     ),
     "return terms // sums + sums",
 )

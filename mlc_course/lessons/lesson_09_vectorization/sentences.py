@@ -65,7 +65,7 @@ def each_addition(found: Mapping[str, Comparison], additions: int) -> str:
     lines.append(
         f"An addition of {first} takes {slow / fast:.1f} times as long."
         if slow > 1.2 * fast
-        else f"Here, now, an addition takes about as long in both ({slow / fast:.2f} times)."
+        else f"In this run, an addition takes about as long in both ({slow / fast:.2f} times)."
     )
     return "\n".join(lines)
 

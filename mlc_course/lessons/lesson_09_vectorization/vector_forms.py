@@ -177,7 +177,7 @@ def _row_sums(lanes: int) -> Problem:
             Form(
                 "1 sum",
                 "Every addition waits for the one before. LLVM may not regroup them, "
-                "so they stay scalar, into one register.",
+                "so they stay scalar, and all add to one register.",
                 as_written,
             ),
             Form(
@@ -192,12 +192,12 @@ def _row_sums(lanes: int) -> Problem:
             ),
             Form(
                 f"{full} sums",
-                "A whole register; the loop is a chain all the same, of vectors.",
+                "A whole register of sums; the loop is still one chain, now of vectors.",
                 in_sums(full),
             ),
             Form(
                 f"{2 * full} sums",
-                "Two registers: while one addition is under way, the other chain may start.",
+                "Two registers: while an addition is under way, the other chain can begin one.",
                 in_sums(2 * full),
             ),
             Form(
@@ -234,7 +234,7 @@ def _column_sums(lanes: int) -> Problem:
             ),
             Form(
                 f"{lanes} at once",
-                "One register of sums stays where it is: no stores in the loop. It is one chain.",
+                "The sums stay in one register: no stores in the loop, but one chain.",
                 columns_at_once(lanes),
             ),
             Form(
@@ -255,11 +255,11 @@ def _add_one(lanes: int) -> Problem:
         (
             Form(
                 "as written",
-                "No element waits for another, and neighbours are neighbours: "
-                "LLVM makes vectors by itself.",
+                "No element waits for another, and neighbours in the loop are neighbours in "
+                "memory: LLVM makes vectors by itself.",
                 as_written,
             ),
-            Form(f"{lanes} in a row", "By hand: the same.", along_a_row(lanes)),
+            Form(f"{lanes} in a row", "The same vectors, made by hand.", along_a_row(lanes)),
             Form(
                 f"{few} in a row",
                 "Most of each register is empty: more instructions for the same elements.",

@@ -36,12 +36,12 @@ WORKERS, TAKE = 8, 12
 
 
 def grains(mine: Any) -> None:
-    """Check the sharing and the grain of each loop: nothing else is done earlier."""
+    """Check the sharing and the grain of each loop: nothing else ends earlier."""
     check(given(mine), holds(done_first, kind="counted"))
 
 
 def done_first(answer: Any) -> str:
-    """Return that no other choice is done earlier, and no larger grain as early."""
+    """Return that no other choice ends earlier, and no larger grain as early."""
     _check_form(answer)
     faults = {name: fault for name in LOOPS if (fault := _fault(name, answer[name]))}
     if faults:
@@ -52,7 +52,7 @@ def done_first(answer: Any) -> str:
             got=got,
             hint=hint,
         )
-    return "for each loop, no other choice is done earlier"
+    return "for each loop, no other choice ends earlier"
 
 
 def _fault(name: str, choice: list[Any]) -> tuple[str, str, str] | None:
@@ -67,9 +67,9 @@ def _fault(name: str, choice: list[Any]) -> tuple[str, str, str] | None:
     end, best = ends[choice[0], choice[1]], min(ends.values())
     if end > best:
         late = f"{choice} ends {end / best - 1:.1%} later than the best"
-        return "another choice is done earlier", late, "who is the last worker, and with what?"
+        return "another choice ends earlier", late, "who is the last worker, and with what?"
     if choice[1] < max(grain for (_, grain), each in ends.items() if each == best):
-        return "a larger grain is done as early", f"{choice}", "try the next larger grain"
+        return "a larger grain ends as early", f"{choice}", "try the next larger grain"
     return None
 
 

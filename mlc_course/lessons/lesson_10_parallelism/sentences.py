@@ -56,7 +56,7 @@ def lost(found: Sequence[float], right: float) -> str:
     """Return how many runs of the racing program lost additions."""
     wrong = [each for each in found if each != right]
     if not wrong:
-        return f"right in all {len(found)} runs, and a race all the same"
+        return f"right in all {len(found)} runs, although there is a race"
     return (
         f"wrong in {len(wrong)} of {len(found)} runs; the smallest S[0] is {min(found):,.0f}, "
         f"the right one {right:,.0f}"

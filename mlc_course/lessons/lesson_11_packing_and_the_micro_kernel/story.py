@@ -17,8 +17,8 @@ TEST = (
 MAIN = (
     ("parallel", "pack-B", "B is packed, and tiles are summed in a buffer of their own"),
     ("pack-B", "micro-kernel", "the rows of a tile are written out, each sum has a name"),
-    ("micro-kernel", "pack-per-panel", "a few panels are packed, used and packed over"),
-    ("pack-per-panel", "larger-stays", "the larger operand stays, the smaller one passes by"),
+    ("micro-kernel", "pack-per-panel", "a few panels at a time are packed and used"),
+    ("pack-per-panel", "larger-stays", "the larger operand's panels stay in the cache"),
     ("larger-stays", "polynomial-exp", "exp is vector code, not a call for each element"),
 )
 

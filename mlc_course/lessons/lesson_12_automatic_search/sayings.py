@@ -41,7 +41,7 @@ def compared(evolved: Sequence[float], blind: Sequence[float], drawn: int) -> st
 
 
 def summary(kept: Mapping[str, Recording]) -> str:
-    """For each recorded search its best three, its middle, its crosses, and its machine."""
+    """Return each recorded search's best three, middle and crosses, and the machines."""
     lines = []
     for name, each in kept.items():
         ratios = each.population.ratios
@@ -49,14 +49,14 @@ def summary(kept: Mapping[str, Recording]) -> str:
         failed, reach = sum(ratio == 0 for ratio in ratios), sum(ratio >= 1 for ratio in ratios)
         lines.append(
             f"{SHORT[name]:<13} best three {top}; middle {median(ratios):.2f}; "
-            f"{len(ratios)} trials, {reach} reach NumPy, {failed} not done"
+            f"{len(ratios)} trials, {reach} reach NumPy, {failed} unfinished"
         )
     lines += sorted({each.where for each in kept.values()})
     return "\n".join(lines)
 
 
 def luck(blind: Population, evolving: Population) -> str:
-    """The best of the first n: as it went, and on average over all orders of the blind draws."""
+    """Tell the best of the first n: as it went, and averaged over all orders of blind draws."""
     count = min(len(blind.ratios), len(evolving.ratios))
     went, evolved = best_so_far(blind.ratios), best_so_far(evolving.ratios)
     lines = ["best of the first   blind, as it went   blind, mean of all orders   evolving"]
@@ -68,7 +68,7 @@ def luck(blind: Population, evolving: Population) -> str:
 
 
 def method(blind: Population, evolving: Population) -> str:
-    """The middle of the trials before the cost model chooses, and after that."""
+    """Compare the middle of the trials before and after the cost model begins to choose."""
     lines = []
     for name, ratios in (("blind", blind.ratios), ("evolving", evolving.ratios)):
         before, after = median(ratios[:FIRST]), median(ratios[FIRST:])
@@ -80,7 +80,7 @@ def method(blind: Population, evolving: Population) -> str:
 
 
 def unseen_guesses(population: Population) -> list[float]:
-    """What a cost model says of each trial, having learnt from all the others."""
+    """Return the guess for each trial of a cost model that learnt from all the others."""
     rows = [features(each.genes) for each in population.trials]
     speeds = population.ratios
     guesses = []
@@ -92,7 +92,7 @@ def unseen_guesses(population: Population) -> list[float]:
 
 
 def worth(population: Population, guesses: Sequence[float], chosen: Sequence[int]) -> str:
-    """What the trials that a model chose are worth, beside as many chosen blindly."""
+    """Compare the trials that a model chose with as many chosen blindly."""
     speeds = population.ratios
     took = sum(1 / speeds[i] for i in chosen) / sum(1 / each for each in speeds if each)
     best, lucky = max(speeds[i] for i in chosen), expected_best(speeds, len(chosen))
@@ -107,7 +107,7 @@ def worth(population: Population, guesses: Sequence[float], chosen: Sequence[int
 
 
 def ending(kept: Mapping[str, Recording]) -> str:
-    """The best that was recorded without packing in the space, and with it."""
+    """Tell the best that was recorded without packing in the space, and with it."""
     without = max(max(e.population.ratios) for n, e in kept.items() if n != "packing")
     inside = max(kept["packing"].population.ratios)
     trials = plural(sum(len(each.population.trials) for each in kept.values()), "trial")

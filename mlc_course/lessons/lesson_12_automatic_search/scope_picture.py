@@ -201,7 +201,7 @@ def _words(shown: Population, seen: int) -> Iterator[str]:
     best = _best_in_words(shown.trials[:seen])
     yield _text(WIDTH - 12, HEIGHT - 28, best, bold=True, anchor="end")
     yield _text(12, HEIGHT - 28, f"{shown.where}; one thread for NumPy and for ours.", size=13)
-    marks = "Dots: a trial's median, whiskers its slowest and fastest reading, crosses: not done."
+    marks = "Dots: a trial's median, whiskers its slowest and fastest reading, crosses: unfinished."
     yield _text(12, HEIGHT - 9, marks, size=13)
 
 

@@ -144,14 +144,16 @@ def _rewritten(pattern: Any, rewrite: Callable[..., Any]) -> dict[str, Any]:
 
 def _moves_the_scaling(found: Mapping[str, Any]) -> str:
     if "refused" in found:
-        raise UnmetCheck("this is no graph", expected="a new matmul", got=found["refused"])
+        raise UnmetCheck(
+            "the function does not return a graph", expected="a new matmul", got=found["refused"]
+        )
     expected, got = np.array(found["expected"]), np.array(found["got"])
     if expected.shape != got.shape:
         raise UnmetCheck("another shape", expected=expected.shape, got=got.shape)
     if not np.allclose(expected, got):
         at = tuple(map(int, np.argwhere(~np.isclose(expected, got))[0]))
         raise UnmetCheck(
-            f"the product is another one at {at}",
+            f"the product is wrong at {at}",
             expected=f"{expected[at]:g}",
             got=f"{got[at]:g}",
             hint="the scaling must be done once, and no operand may be lost",
@@ -171,7 +173,7 @@ scale_weights = Blank(
     (
         "The new graph has the same two operators, a multiply and a matmul, in another place.",
         "found[x], found[s] and found[w] are what the pattern's holes were filled with. Scale w.",
-        "op.multiply(found[w], found[s]) is the scaled matrix; x stays as it is: "
+        "op.multiply(found[w], found[s]) is the scaled matrix; x is unchanged: "
         "op.matmul(found[x], ...).",
     ),
     "return op.matmul(found[x], op.multiply(found[w], found[s]))",
