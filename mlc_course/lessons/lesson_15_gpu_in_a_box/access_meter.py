@@ -1,4 +1,4 @@
-"""The access meter: turn stride, width and padding, and see what a warp's access costs."""
+"""The access meter: change stride, width and padding, and see what a warp's access costs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class AccessMeter(Widget):
 
     With the ``pattern`` row, lane i accesses the element i times ``stride`` accesses after the
     ``first``. With column, lane i accesses row i of a tile of 32 columns and some ``padding``.
-    ``width`` is how many neighbouring floats each lane takes. Raises ``UsageError`` for what is
-    not there.
+    ``width`` is how many neighbouring floats each lane takes. Raises ``UsageError`` for other
+    values.
     """
 
     tasks: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class AccessMeter(Widget):
 
     @property
     def request(self) -> Request | None:
-        """The access; None where it does not begin at a multiple of its size."""
+        """The access; None if it does not begin at a multiple of its size."""
         width = int(self.width)
         apart = self.stride * width if self.pattern == "row" else COLUMNS + self.padding
         if self.first % width or apart % width:
@@ -86,7 +86,7 @@ class AccessMeter(Widget):
                 self.chart = self.meter = ""
                 self.status = (
                     f"A GPU refuses this access: {size} bytes at once have to begin at a multiple "
-                    f"of {size} bytes, and here some lane does not. Turn the first element"
+                    f"of {size} bytes, and some lane's do not. Change the first element"
                     f"{' or the padding' if self.pattern == 'column' else ''}."
                 )
                 return
@@ -96,7 +96,7 @@ class AccessMeter(Widget):
             self.status = banks_words(request) if is_shared else lines_words(request)
 
     def static_html(self) -> str:
-        """Rows and columns in both memories."""
+        """Return rows and columns in both memories."""
         kept = [
             *(Request(lane_addresses(0, WORD * apart), WORD) for apart in (1, 2)),
             *(Request(lane_addresses(0, WORD * apart), WORD, "shared") for apart in (32, 33)),

@@ -81,7 +81,7 @@ def _twice(a: Array) -> Array:
 
 
 def _races(value: Any) -> str:
-    """A race of the colleague's kernel, in the loop."""
+    """Return which threads race in the loop of the colleague's kernel."""
     keys = ["element", "reader", "writer"]
     if type(value) is not dict or sorted(map(str, value)) != keys:
         raise UnmetCheck("not a witness", expected=WITNESS, got=value)
@@ -106,7 +106,7 @@ def _races(value: Any) -> str:
 
 
 def _never_slower(value: Any) -> str | None:
-    """Why the colleague's rule still holds, or None."""
+    """Return why a number of columns does not break the colleague's rule, or None if it does."""
     if type(value) is not int or not 1 <= value <= 64:
         raise UnmetCheck("not a number of columns", expected="1 to 64", got=value)
     plain, padded = (

@@ -1,4 +1,4 @@
-"""What kernels cost in transactions, as bars with a dashed line at the least, and in sentences."""
+"""What kernels move and wait for, as bars with a dashed line at the least, and in sentences."""
 
 from __future__ import annotations
 

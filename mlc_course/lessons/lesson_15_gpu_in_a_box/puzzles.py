@@ -16,7 +16,7 @@ from mlc_course.mugraph.ir import Array
 
 @dataclass(frozen=True)
 class Puzzle:
-    """A kernel to finish; ``asks`` is a right one's sentence, ``check`` judges an attempt."""
+    """A kernel to finish; ``asks`` says what a right one does, ``check`` judges an attempt."""
 
     asks: str
     check: runs
@@ -32,7 +32,7 @@ def _reversed(a: Array) -> Array:
 
 
 def _pairs_of_pairs(a: Array) -> Array:
-    """The sum of each element and its neighbour in the block, twice over."""
+    """Return the sums of each element and its neighbour in the block, made twice."""
     for _ in range(2):
         a = a + np.roll(a, -1)
     return a
@@ -67,7 +67,7 @@ PUZZLES: Mapping[int, Puzzle] = {
         runs(outputs={"out": (128,)}, inputs={"a": (128,)}, exact=_reversed, blocks=2, threads=64),
     ),
     6: Puzzle(
-        "all threads come to every barrier",
+        "all threads reach every barrier",
         runs(
             outputs={"out": (1,)},
             inputs={"a": (64,)},
@@ -87,7 +87,7 @@ PUZZLES: Mapping[int, Puzzle] = {
         ),
     ),
     8: Puzzle(
-        "a barrier stands only where a value crosses threads",
+        "there is a barrier only where a value crosses threads",
         runs(
             outputs={"out": (64,)},
             inputs={"a": (64,)},
@@ -100,7 +100,7 @@ PUZZLES: Mapping[int, Puzzle] = {
 
 
 def verdict(number: int, kernel: Callable[..., Any]) -> tuple[bool, str]:
-    """Return whether a kernel solves a puzzle, and what is said of it."""
+    """Return whether a kernel solves a puzzle, and the text that says so."""
     check_known("no puzzle", number, PUZZLES)
     puzzle = PUZZLES[number]
     (found,) = findings_here(Demand(boxed(kernel), (puzzle.check,)))

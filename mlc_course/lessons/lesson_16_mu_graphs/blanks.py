@@ -32,9 +32,9 @@ tile_of_b = Blank(
         _case(2, 3, "block 2 in iteration 3: rows 36 to 47, columns 64 to 95"),
     ),
     (
-        "Rows come first. Which of x and k cuts the rows of B, and into pieces of how many?",
+        "Rows come first. Which of x and k cuts the rows of B, and how many rows has a tile?",
         "In iteration k the rows begin at 12 * k and end before 12 * (k + 1).",
-        "The columns go the same way, with 32 and x in place of 12 and k.",
+        "The columns are alike, with 32 and x in place of 12 and k.",
     ),
     "return B[12 * k : 12 * (k + 1), 32 * x : 32 * (x + 1)]",
 )

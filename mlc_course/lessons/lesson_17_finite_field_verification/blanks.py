@@ -14,7 +14,7 @@ quotient = Blank(
     ),
     (
         "Dividing by b means multiplying by the inverse of b.",
-        "pow(b, -1, p) is the inverse. Multiply a by it; what can the product be larger than?",
+        "pow(b, -1, p) is the inverse. Multiply a by it. What if the product is p or more?",
     ),
     "return a * pow(b, -1, p) % p",
 )

@@ -18,7 +18,7 @@ STATED = "stated: one test accepts at most this often"
 
 
 def evidence_svg(record: Mapping[str, Any]) -> str:
-    """A panel for each pair: the rate of wrongly accepting tests over the prime, as SVG text.
+    """Draw a panel for each pair: the rate of wrongly accepting tests over the prime.
 
     ``record`` is what ``benchmarks/evidence.py`` writes: ``tests`` of each point, and ``pairs``,
     each with ``name``, ``said`` and ``points`` of ``prime``, ``accepted`` and ``bound``.

@@ -37,7 +37,7 @@ def exp_tower_svg(lowest: int, height: int, *, seed: int = 3082) -> str:
 
 
 def tower_svg(tower: Tower, values: Sequence[tuple[str, Residues]]) -> str:
-    """A column for each value, the first one's exp beside it and so on; a row for each level.
+    """Draw a column for each value, with its exp in the next one, and a row for each level.
 
     Values are scalars of a field with this one tower. Level 0 is the lowest row.
     """

@@ -15,7 +15,7 @@ WIDE, GAP, LEFT, TOP, FOOT = 290.0, 40.0, 34.0, 58.0, 30.0
 
 
 def zeros_svg(grids: Sequence[tuple[str, NDArray[Any]]]) -> str:
-    """Squares side by side, x to the right and y upwards, with a dot where ``zeros[x, y]``.
+    """Draw squares side by side, x to the right and y upwards, with a dot where ``zeros[x, y]``.
 
     Raises ``UsageError`` for what is not a square of truth values.
     """

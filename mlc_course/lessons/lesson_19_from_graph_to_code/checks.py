@@ -68,7 +68,7 @@ def _enough(value: Any) -> str:
     least, now = waits(lowered.body), waits(left.body)
     if now > least:
         expected = f"at most {least} waits of a block, of four iterations"
-        raise UnmetCheck("right, and it waits too often", expected=expected, got=now)
+        raise UnmetCheck("right, but it waits too often", expected=expected, got=now)
     return f"no race, and a block waits {now} times, not {waits(kernel.body)}"
 
 
@@ -79,7 +79,7 @@ def _fits(value: Any) -> str:
         n = value[axis]
         if type(n) is not int or not 8 <= n <= most or n % 8:
             expected = f"a multiple of 8, up to {most}"
-            raise UnmetCheck(f"{axis} is no tile", expected=expected, got=n)
+            raise UnmetCheck(f"{axis} is not a tile", expected=expected, got=n)
     if 4096 % value["k"]:
         raise UnmetCheck("k does not divide 4096", expected="a divisor", got=value["k"])
     if value["x"] * value["k"] > 1 << 15:
@@ -108,9 +108,9 @@ def _found(value: Any) -> str:
         parts = answer if type(answer) is list and len(answer) == 2 else [None, None]
         if type(parts[0]) is not int or not 1 <= parts[0] <= 54:
             expected = "[line, check], with a line from 1 to 54"
-            raise UnmetCheck(f"{letter}: no line", expected=expected, got=answer)
+            raise UnmetCheck(f"{letter}: not a line", expected=expected, got=answer)
         if parts[1] not in SAYS:
-            raise UnmetCheck(f"{letter}: no check", expected=" | ".join(SAYS), got=answer)
+            raise UnmetCheck(f"{letter}: not a check", expected=" | ".join(SAYS), got=answer)
     right = _right_hunt()
     lines = sum(value[letter][0] == right[letter][0] for letter in LETTERS)
     checks = sum(value[letter][1] == right[letter][1] for letter in LETTERS)

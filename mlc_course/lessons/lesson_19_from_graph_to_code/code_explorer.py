@@ -55,11 +55,11 @@ HEAD = ("", "blocks", "loaded by all", "shared memory", "barriers", "a block wai
 ON_A_CPU = {
     LOWERED: "Press the button for its time on this machine's CPU.",
     NO_SWIZZLE: "A CPU has no banks, so there is nothing to time: look at the wavefronts.",
-    ONE_MORE: "On a CPU one thread computes a block, and a barrier is no instruction: look at how "
+    ONE_MORE: "On a CPU one thread computes a block, so a barrier costs nothing: look at how "
     "often a block waits.",
     NOT_AHEAD: "A CPU fetches lines ahead by itself, so there is nothing to time: look at the "
     "shared memory and at how often a block waits.",
-    OTHER_GRID: "A CPU feels this one: press the button, and compare the grids.",
+    OTHER_GRID: "The grid matters on a CPU, too: press the button, and compare the grids.",
 }
 
 
@@ -182,7 +182,9 @@ def barrier_faults(made: Form) -> list[tuple[str, str]]:
     for number in range(made.counts.barriers):
         fault = first_fault(without_barriers(small, {number}))
         if fault is None:
-            found.append(("", "Nothing crosses threads here: it is right without this barrier."))
+            found.append(
+                ("", "Nothing crosses threads here: the kernel is right without this barrier.")
+            )
         else:
             index = ", ".join(map(str, fault.index))
             said = f"Without this barrier: {fault.buffer}[{index}] {fault.says}"

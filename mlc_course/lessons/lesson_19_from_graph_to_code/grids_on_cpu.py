@@ -62,7 +62,7 @@ def _compiled(
 
 
 def _in(graph: KernelGraph, place: int, tiling: Tiling) -> CpuProgram:
-    """A graph's kernel in a tiling that nobody ranked."""
+    """Return a graph's kernel in a given tiling."""
     cpu = cpu_of(describe())
     kernel = lower(graph, place, tiling, cpu)
     return CpuProgram(program_of(graph, [kernel]), (tiling,), cpu, ())
@@ -80,7 +80,7 @@ def bars_svg(found: Mapping[str, Comparison]) -> str:
 
 @dataclass(frozen=True)
 class Gain:
-    """Return the unfused program's time by the fused one's, each at its best."""
+    """The gain of fusion: ``ratio`` is the unfused program's time divided by the fused one's."""
 
     unfused: Comparison
     fused: Comparison

@@ -1,6 +1,6 @@
-"""One kernel in several forms, each with one decision taken otherwise, and what each form costs.
+"""One kernel in several forms, each with one decision changed, and what each form costs.
 
-``knobs`` makes them: rows without gaps in shared memory, a barrier more, no copies ahead, another
+The forms are: rows without gaps in shared memory, a barrier more, no copies ahead, another
 grid. Each is right; they differ in what is counted.
 """
 
@@ -105,7 +105,7 @@ class Form:
         )
 
     def small(self) -> Form:
-        """Return the same with as large tiles, but on a few blocks and iterations."""
+        """Return this form with the same tiles, but on few blocks and iterations."""
         made = smaller(self.graph, {self.place: self.tiling}, GPU.stages + 1)
         tiling = made.tilings[self.place]
         kernel = self.lower(made.graph, self.place, tiling)
@@ -259,7 +259,7 @@ def loaded_bytes(graph: KernelGraph, place: int, tiling: Tiling) -> int:
 
 
 def crowded(kernel: Kernel) -> Kernel:
-    """Return a kernel with a barrier at every place where all threads of a block come by."""
+    """Return a kernel with a barrier at every place that all threads of a block come to."""
 
     def between(body: Body) -> Body:
         found: list[Statement] = [Barrier()]

@@ -23,10 +23,11 @@ def last_sentence(lowered: Form, caught: Mapping[str, str]) -> str:
         "cross threads,\n"
         f"{lowered.counts.wavefronts:,} wavefronts instead of {bare.wavefronts:,} by layouts that "
         "keep threads out of each\n"
-        "other's banks, and slots where copies have to be under way.\n"
-        "Nobody has to believe the kernel. It is run without values, for races and bounds, and on\n"
-        f"finite fields, for what it computes. Of {len(wrong)} mistakes, numbers alone showed "
-        f"{shown}; the two checks\ntogether refused all {len(wrong)}, and accepted the change that "
+        "other's banks, and slots for the copies under way.\n"
+        "You need not trust the kernel. A run without values checks races and bounds, and a run\n"
+        "on finite fields checks what it computes.\n"
+        f"Of {len(wrong)} mistakes, numbers alone showed {shown}; the two checks together refused\n"
+        f"all {len(wrong)}, and accepted the change that "
         "is right."
     )
 

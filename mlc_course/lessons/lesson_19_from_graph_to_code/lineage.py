@@ -1,8 +1,8 @@
-"""Which lines of a kernel come from which equation of its graph, and which from none?
+"""Lines of a kernel's text, each with the equations of the graph that it comes from.
 
-A kernel's text says it in remarks: what follows ``# xg = mul of x, g`` makes xg. A value without a
-remark of its own was computed inside another one's lines: squares and sums in those of their
-accumulator. A load's lines are the copies into its tile.
+The text has comments: the lines below ``# xg = mul of x, g`` compute xg. A value without a comment
+of its own is computed inside another one's lines: squares and sums in those of their accumulator.
+The lines of a load are the copies into its tile.
 """
 
 from __future__ import annotations
