@@ -76,7 +76,7 @@ def test_a_number_that_divides_and_factors_that_are_there_are_enough(line: Line)
     [
         (lambda number, factors, goal, within: factors <= within, "21 is odd"),
         (lambda number, factors, goal, within: goal % number == 0, "no product removes the W"),
-        (lambda number, factors, goal, within: number % goal == 0, "times B, summed over 7"),
+        (lambda number, factors, goal, within: number % goal == 0, "multiply by B, and sum over 7"),
         (
             lambda number, factors, goal, within: goal % number == 0 and factors < within,
             "nothing is missing",
