@@ -23,17 +23,20 @@ KINDS = (
     (INK, "v", (0, (5, 5))),
     ("#8a6fd1", "x", (0, (1, 5))),
 )
-MORE, FOUND = "arrow: there are more", "first solution"
+MORE, FOUND = "goes on, not counted", "first solution"
 APART = 0.055  # of the height of the axes, between two labels
 
 
 def growth_svg(curves: Mapping[str, Sequence[Level]], what: str = "nodes of the tree") -> str:
     """Curves by their names: what is alive at each depth, on a logarithmic axis, as SVG text.
 
-    An arrow says that a limit ended a curve, so that there are more; a star marks the first
-    solution.
+    Only complete levels are drawn, for a count that a limit ended is lower than the truth. An arrow
+    without a number says that a curve goes on; a star marks the first solution.
     """
-    shown = {name: [level for level in levels if level.alive] for name, levels in curves.items()}
+    shown = {
+        name: [level for level in levels if level.alive and level.complete]
+        for name, levels in curves.items()
+    }
     shown = {name: levels for name, levels in shown.items() if levels}
     every = [level for levels in shown.values() for level in levels]
     decades = math.ceil(math.log10(1.5 * max((level.alive for level in every), default=10)))
@@ -51,16 +54,16 @@ def growth_svg(curves: Mapping[str, Sequence[Level]], what: str = "nodes of the 
             style: Any = {"color": colour, "marker": mark, "linestyle": line, "linewidth": 2.4}
             axes.plot([x.depth for x in levels], [x.alive for x in levels], **style)
             last = levels[-1]
-            more = "" if last.complete else "at least "
             axes.annotate(
-                f"{name}: {more}{last.alive:,}",
+                f"{name}: {last.alive:,}",
                 (last.depth, last.alive),
                 xytext=(1.06, places[name]),
                 textcoords="axes fraction",
                 va="center",
                 arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.6},
             )
-            above = [(x.depth, 1.7 * x.alive) for x in levels if not x.complete]
+            goes_on = not all(level.complete for level in curves[name])
+            above = [(last.depth, 1.7 * last.alive)] if goes_on else []
             first = [(x.depth, x.alive) for x in levels if x.found][:1]
             for points, sign, said in ((above, r"$\uparrow$", MORE), (first, "*", FOUND)):
                 if points:

@@ -109,15 +109,22 @@ def test_growth_has_a_curve_and_a_label_for_each() -> None:
     svg = growth_svg(
         {
             "all": [level(0, 1), level(1, 8), level(2, 37, found=1)],
-            "none": [level(0, 1), level(1, 142), level(2, 45_226, complete=False)],
+            "none": [level(0, 1), level(1, 142), level(2, 45_226), level(3, 99, complete=False)],
         }
     )
     ElementTree.fromstring(svg)
     assert "all: 37" in svg
-    assert "none: at least 45,226" in svg
+    assert "none: 45,226" in svg
     assert "100,000" in svg
     assert "first solution" in svg
-    assert "arrow: there are more" in svg
+    assert "goes on, not counted" in svg
+
+
+def test_a_count_that_a_limit_ended_is_not_drawn() -> None:
+    curve = [level(0, 1), level(1, 142)]
+    svg = growth_svg({"none": [*curve, level(2, 99, complete=False)]})
+    assert "none: 142" in svg and "99" not in re.findall(r">([^<]*)</text>", svg)
+    assert "goes on, not counted" not in growth_svg({"none": curve})
 
 
 def test_labels_of_curves_that_end_at_one_place_do_not_meet() -> None:

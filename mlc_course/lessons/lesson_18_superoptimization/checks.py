@@ -1,0 +1,158 @@
+"""What the exercises of lesson 18 ask, one function for each graded cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlc_course.errors import UnmetCheck
+from mlc_course.exercise import breaks, called, check, given, holds, prunes, same_program
+from mlc_course.grading.checks import read
+from mlc_course.lessons.lesson_16_mu_graphs import example
+from mlc_course.mugraph.cost import cost, target
+from mlc_course.mugraph.enumeration import audit
+from mlc_course.mugraph.ir import BlockGraph, KernelGraph, parse
+from mlc_course.mugraph.programs import published, workload
+
+LORA = """
+lora(X[b=16, d=256], W[d, n=4096], A[d, r=16], B[r, n]):
+  base = matmul(X, W)
+  down = matmul(X, A)
+  up = matmul(down, B)
+  Y = add(base, up)
+  return Y
+"""
+WITHOUT = 35_870  # nodes of its tree of up to five operators, without a test of expressions
+BIASED = """
+biased(S[b=16, n=64], M[1, n]):
+  moved = add(S, M)
+  E = exp(moved)
+  total = sum(E, axis=1)
+  P = div(E, total)
+  return P
+"""
+OPERATORS = ("square", "sum", "scale", "sqrt", "mul", "div", "matmul")
+INPUTS = ("X", "G", "W")
+SHARE = 0.2  # by which a figure may change
+
+
+def pruner(answer: Any) -> None:
+    """Check that a pruner loses no graph of LoRA, and keeps at most a node in twenty."""
+    check(called(answer), prunes(LORA, operators=5, without=WITHOUT))
+
+
+def lost(answer: Any) -> None:
+    """Check a graph that is equal to the biased softmax, and that the colleague never sees."""
+    claim = "what does not occur in the goal is no part of it"
+    check(given(answer), same_program(BIASED), breaks(claim, _stands))
+
+
+def reading(answer: Any) -> None:
+    """Check how many of the five things that were read off two graphs are right."""
+    check(given(answer), holds(_read_off, kind="answers"))
+
+
+def machine(answer: Any) -> None:
+    """Check a figure of the H100 that changes the order of two graphs."""
+    check(given(answer), holds(_prefers_two, kind="counter-example"))
+
+
+def _stands(text: Any) -> str | None:
+    """Return why the colleague's claim still stands, or None."""
+    program = parse(BIASED)
+    goal = audit(program, program)[-1].expression
+    values = audit(read(text), program)
+    if values[-1].reason:
+        return f"the axioms do not find this graph either: {values[-1].name}: {values[-1].reason}"
+    cut = [each for each in values if each.expression.lstrip("0123456789 ") not in goal]
+    return None if cut else "all of its values occur in the goal, so the colleague keeps it"
+
+
+def _read_off(value: Any) -> str:
+    right = right_reading()
+    if type(value) is not dict or sorted(map(str, value)) != sorted(right):
+        expected = ", ".join(sorted(right))
+        raise UnmetCheck("not an answer to every part", expected=expected, got=value)
+    _check_form(value)
+    count = sum(value[key] == right[key] for key in right)
+    if count < len(right):
+        raise UnmetCheck(
+            f"{count} of {len(right)} are right",
+            hint="which grid axes cut the tensor, and which blocks see the same part of it?",
+        )
+    return f"all {len(right)} are right"
+
+
+def _check_form(value: dict[str, Any]) -> None:
+    if value["late"] not in OPERATORS:
+        raise UnmetCheck("late", expected=" | ".join(OPERATORS), got=value["late"])
+    named = value["quarter"] if type(value["quarter"]) is list else [value["quarter"]]
+    for key, names in (("twice", [value["twice"]]), ("quarter", named)):
+        if not names or not all(each in INPUTS for each in names):
+            raise UnmetCheck(f"{key}: not an input", expected=" | ".join(INPUTS), got=value[key])
+    if type(value["quarter"]) is not list or sorted(set(named)) != named:
+        got = value["quarter"]
+        raise UnmetCheck("quarter", expected="a list, in alphabetical order", got=got)
+    numbers = value["times"] if type(value["times"]) is list else []
+    if len(numbers) != 2 or not all(type(n) is int and n > 0 for n in numbers):
+        raise UnmetCheck("times", expected="two whole numbers", got=value["times"])
+    if type(value["enough"]) is not int or not 1 <= value["enough"] <= 96:
+        raise UnmetCheck("enough", expected="a whole number up to 96", got=value["enough"])
+
+
+def right_reading() -> dict[str, Any]:
+    """Return the five answers, read off the graphs."""
+    program, found = workload("rms_norm_matmul"), parse(example("found_in_two_kernels"))
+    by_hand = _first_block(published("rms_norm_matmul_fused"))
+    first = _first_block(found)
+    grid = dict(first.grid)
+    (product,) = (each for each in program.equations if each.op.name == "matmul")
+    before = program.equations[product.operands[0] - len(program.inputs)]
+    split = sorted(
+        found.inputs[n].name
+        for n, load in zip(found.equations[0].operands, first.loads, strict=True)
+        if "y" in dict(load.imap) and "x" not in dict(load.imap)
+    )
+    return {
+        "late": before.op.name,
+        "twice": "X",
+        "quarter": split,
+        "times": [dict(by_hand.grid)["x"], grid["x"]],
+        "enough": grid["y"],
+    }
+
+
+def _first_block(graph: KernelGraph) -> BlockGraph:
+    (_, block), *_ = graph.blocks
+    return block
+
+
+def _prefers_two(value: Any) -> str:
+    one, two = (parse(example(f"found_in_{n}")) for n in ("one_kernel", "two_kernels"))
+    h100 = target("h100")
+    if type(value) is not dict or len(value) != 1:
+        raise UnmetCheck("not one figure", expected='{"barrier_s": 3e-8}, for one', got=value)
+    ((name, new),) = value.items()
+    old = getattr(h100, name, None) if isinstance(name, str) and name != "launch_s" else None
+    if type(old) not in (int, float):
+        figures = [n for n, v in vars(h100).items() if type(v) in (int, float)]
+        expected = ", ".join(n for n in figures if n != "launch_s")
+        raise UnmetCheck(f"{name} is no figure to change", expected=expected, got=name)
+    assert old is not None
+    low, high = (1 - SHARE) * old, (1 + SHARE) * old
+    if type(new) not in (int, float) or not low <= new <= high:
+        expected = f"{low:g} to {high:g}"
+        raise UnmetCheck(f"{name}: more than a fifth", expected=expected, got=new)
+    more = _more(target("h100", **value), one, two)
+    if more >= 0:
+        raise UnmetCheck(
+            "one kernel is still cheaper",
+            expected="two kernels cheaper than one",
+            got=f"dearer by {more:.2f} us; as the H100 is, by {_more(h100, one, two):.2f} us",
+            hint="make what two kernels save cost more: which terms are these?",
+        )
+    return f"two kernels are cheaper by {-more:.2f} us"
+
+
+def _more(machine: Any, one: KernelGraph, two: KernelGraph) -> float:
+    """Return by how many microseconds two kernels are dearer."""
+    return 1e6 * float(cost(two, machine).total - cost(one, machine).total)
