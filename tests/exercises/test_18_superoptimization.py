@@ -9,8 +9,7 @@ import pytest
 from answers import Complain, both_tests
 
 from mlc_course.grading.checks import operators
-from mlc_course.lessons.lesson_16_mu_graphs import example
-from mlc_course.lessons.lesson_18_superoptimization import checks
+from mlc_course.lessons.lesson_18_superoptimization import checks, found_graphs
 from mlc_course.mugraph.cost import A100, H100, cost, target, traffic
 from mlc_course.mugraph.enumeration import Tree
 from mlc_course.mugraph.ir import KernelGraph, parse
@@ -18,7 +17,7 @@ from mlc_course.mugraph.programs import workload
 from mlc_course.mugraph.search import Found, superoptimize
 from mlc_course.mugraph.verify import verify
 
-GRAPHS = [parse(example(f"found_in_{n}")) for n in ("one_kernel", "two_kernels")]
+GRAPHS = list(found_graphs())
 ASSIGNMENT = "18_superoptimization"
 Solution = Callable[[str, str], str]
 
@@ -262,7 +261,7 @@ def test_a_pruner_leaves_at_most_a_twentieth_of_nodes_that_are_there(solution: S
 
 def test_the_reading_is_what_the_graphs_say() -> None:
     hand = workload("rms_norm_matmul")
-    found = parse(example("found_in_two_kernels"))
+    _, found = found_graphs()
     rows, inner = hand.size_of["b"], hand.size_of["d"]
     (first, _), partial = traffic(found), found.shapes[len(found.inputs) + 1]
     assert first.blocks == 96 and partial == (rows, 96)

@@ -1,4 +1,4 @@
-"""The graphs of lesson 16, on sizes that NumPy runs in a moment, and of lesson 18's exercises."""
+"""The graphs of lesson 16, on sizes that NumPy runs in a moment."""
 
 from __future__ import annotations
 
@@ -89,53 +89,6 @@ _TEXTS = (
           q = sqrt(m)
           y = div(P, q)
         Y = store(y, omap={y: 0})
-      return Y
-    """,
-    # What the search found for RMSNorm and a matmul, as the cost model chose it for an A100.
-    """
-    found_in_one_kernel(X[b=16, d=4096], G[1, d], W[d, n=6144]):
-      block grid(x=96) loop(k=8):
-        x = load(X, fmap={k: 1})
-        g = load(G, fmap={k: 1})
-        w = load(W, imap={x: 1}, fmap={k: 0})
-        scaled = mul(x, g)
-        product = matmul(scaled, w)
-        all_product = accumulate(product)
-        squares = square(x)
-        sums = sum(squares, axis=1)
-        total = accumulate(sums)
-        thread:
-          mean = scale(total, by=1/d)
-          rms = sqrt(mean)
-          y = div(all_product, rms)
-        Y = store(y, omap={x: 1})
-      return Y
-    """,
-    # The same with d in parts, of which each block of the first kernel has one.
-    """
-    found_in_two_kernels(X[b=16, d=4096], G[1, d], W[d, n=6144]):
-      block grid(x=24, y=4) loop(k=8):
-        x = load(X, imap={y: 1}, fmap={k: 1})
-        g = load(G, imap={y: 1}, fmap={k: 1})
-        w = load(W, imap={x: 1, y: 0}, fmap={k: 0})
-        scaled = mul(x, g)
-        product = matmul(scaled, w)
-        all_product = accumulate(product)
-        squares = square(x)
-        sums = sum(squares, axis=1)
-        all_sums = accumulate(sums)
-        Product_parts = store(all_product, omap={x: 1, y: 1})
-        Sums_parts = store(all_sums, omap={x: 1, y: 1})
-      block grid(x=24) loop(part=4):
-        product_parts = load(Product_parts, imap={x: 1}, fmap={part: 1})
-        sums_parts = load(Sums_parts, imap={x: 1}, fmap={part: 1})
-        all_product_parts = accumulate(product_parts)
-        total = accumulate(sums_parts)
-        thread:
-          mean = scale(total, by=1/d)
-          rms = sqrt(mean)
-          y = div(all_product_parts, rms)
-        Y = store(y, omap={x: 1})
       return Y
     """,
 )

@@ -6,6 +6,7 @@ first: searches and banks as the lesson shows them.
 
 from mlc_course.lessons.lesson_18_superoptimization import blanks, checks
 from mlc_course.lessons.lesson_18_superoptimization.choices_picture import choices_svg
+from mlc_course.lessons.lesson_18_superoptimization.examples import found_graphs, small_attention
 from mlc_course.lessons.lesson_18_superoptimization.growth_picture import growth_svg
 from mlc_course.lessons.lesson_18_superoptimization.kernel_race import KernelRace
 from mlc_course.lessons.lesson_18_superoptimization.last_words import last_sentence, proof
@@ -36,6 +37,7 @@ __all__ = [
     "choices_svg",
     "expressions_of",
     "extrapolated",
+    "found_graphs",
     "grown",
     "growth",
     "growth_of",
@@ -45,6 +47,7 @@ __all__ = [
     "said",
     "same_operators",
     "searched",
+    "small_attention",
     "solutions",
     "text_table",
     "tilings",

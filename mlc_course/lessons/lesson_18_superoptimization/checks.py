@@ -7,7 +7,7 @@ from typing import Any
 from mlc_course.errors import UnmetCheck
 from mlc_course.exercise import breaks, called, check, given, holds, prunes, same_program
 from mlc_course.grading.checks import read
-from mlc_course.lessons.lesson_16_mu_graphs import example
+from mlc_course.lessons.lesson_18_superoptimization.examples import found_graphs
 from mlc_course.mugraph.cost import cost, target
 from mlc_course.mugraph.enumeration import audit
 from mlc_course.mugraph.ir import BlockGraph, KernelGraph, parse
@@ -101,7 +101,7 @@ def _check_form(value: dict[str, Any]) -> None:
 
 def right_reading() -> dict[str, Any]:
     """Return the five answers, read off the graphs."""
-    program, found = workload("rms_norm_matmul"), parse(example("found_in_two_kernels"))
+    program, (_, found) = workload("rms_norm_matmul"), found_graphs()
     by_hand = _first_block(published("rms_norm_matmul_fused"))
     first = _first_block(found)
     grid = dict(first.grid)
@@ -127,7 +127,7 @@ def _first_block(graph: KernelGraph) -> BlockGraph:
 
 
 def _prefers_two(value: Any) -> str:
-    one, two = (parse(example(f"found_in_{n}")) for n in ("one_kernel", "two_kernels"))
+    one, two = found_graphs()
     h100 = target("h100")
     if type(value) is not dict or len(value) != 1:
         raise UnmetCheck("not one figure", expected='{"barrier_s": 3e-8}, for one', got=value)
