@@ -1,4 +1,4 @@
-"""Programs and graphs of lesson 18: a small attention, and what was found for RMSNorm and a matmul."""
+"""A small attention, and the graphs that the search found for RMSNorm and a matmul."""
 
 from __future__ import annotations
 
