@@ -109,6 +109,21 @@ def test_the_start_page_links_lessons_exercises_and_the_glossary_and_nothing_els
     assert set(re.findall(r"\(([^)]+\.ipynb)\)", text)) == wanted
 
 
+ROW = re.compile(r"^\| (\d+) \| \[([^\]]+)\]\(([^)]+)\) \| (.+?) \| \[open\]", re.MULTILINE)
+
+
+def title_and_question(path: Path) -> tuple[str, str]:
+    """The heading of a lesson without its number, and the question in bold below it."""
+    heading, question = read(path).cells[0].source.split("\n\n")[:2]
+    return heading.partition(". ")[2], question.strip("*")
+
+
+def test_the_start_page_has_the_titles_and_the_questions_of_the_lessons() -> None:
+    text = "\n".join(cell.source for cell in read(FOLDER / "index.ipynb").cells)
+    rows = {name: (title, question) for _, title, name, question in ROW.findall(text)}
+    assert rows == {path.name: title_and_question(path) for path in LESSONS}
+
+
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_links_its_exercises(path: Path) -> None:
     text = "\n".join(cell.source for cell in read(path).cells)
