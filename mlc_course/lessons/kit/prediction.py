@@ -39,7 +39,7 @@ class Prediction(Widget):
         """
         right = self._nearest(answer) if isinstance(answer, int | float) else answer
         one_of("answer", self.choices, right)
-        measured = f"{right} ({answer:.3g})" if isinstance(answer, int | float) else right
+        measured = f"{right} ({_number(answer)})" if isinstance(answer, int | float) else right
         self.outcome = measured
         if not self.guess:
             said = f"You made no prediction. The answer is: <b>{html.escape(measured)}</b>."
@@ -58,6 +58,10 @@ class Prediction(Widget):
         """The question and its answers."""
         answers = "".join(f"<li>{html.escape(choice)}</li>" for choice in self.choices)
         return f"<p><b>{html.escape(self.question)}</b></p><ul>{answers}</ul>"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def review(*predictions: Prediction) -> HTML:

@@ -15,6 +15,11 @@ def test_a_number_stands_for_the_nearest_answer() -> None:
     assert "a tenth as fast (0.2)</b>, you said half as fast" in question.reveal(0.2).data
 
 
+def test_a_large_number_is_written_out() -> None:
+    question = predict("How many?", {"about 1,000": 1e3, "about 50,000": 5e4})
+    assert "about 50,000 (45,210)" in question.reveal(45_210).data
+
+
 def test_words_can_be_answers_too() -> None:
     question = predict("Which is faster?", ["rows", "columns"])
     question.guess = "rows"
