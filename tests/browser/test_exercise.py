@@ -32,7 +32,7 @@ def test_a_schedule_is_diagnosed_and_a_hint_opens_on_demand(page: Page, lab: str
     page.wait_for_function("() => window.jupyterapp")
     page.evaluate(READY)
     told = page.locator(".jp-OutputArea-output").last
-    hint = page.locator("p", has_text="In the table above, find for each loop the largest step")
+    hint = page.locator("p", has_text="In the table above, find the largest stride of each loop")
 
     run(page, "setup")
     run(page, "along-rows-test")

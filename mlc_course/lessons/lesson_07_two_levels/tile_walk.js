@@ -35,7 +35,7 @@ function render({ model, el }) {
     pose(chart, frames, step);
     said.textContent = frames.said[step];
   });
-  const speed = element("div", { class: "mlc-chart", "data-testid": "speed" });
+  const speed = element("div", { class: "mlc-chart", "data-testid": "latency" });
   const { rows, vectors } = model.get("sizes");
   const measure = worker(model, "Measure this tile here", "measure");
   el.append(
