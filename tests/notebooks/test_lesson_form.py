@@ -26,6 +26,7 @@ from nbformat import v4
 from test_notebooks import ENTRY, FOLDER, LESSONS, LINK, SOLUTIONS, prose
 
 RUNS = FOLDER.parent / "benchmarks" / "results" / "lessons.json"
+ASSUMED_S = 45.0  # for a lesson that ``benchmarks/lessons.py`` has not timed on a quiet machine
 MOST_IMPORTS = 5
 # Words that a lesson may use before the course gives them another, narrower sense.
 EVERYDAY = {
@@ -46,9 +47,9 @@ def sources(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_takes_as_long_as_it_says_and_no_longer_than_a_class(path: Path) -> None:
-    run_s = json.loads(RUNS.read_text(encoding="utf-8"))["run_s"][path.stem]
+    recorded = json.loads(RUNS.read_text(encoding="utf-8"))["run_s"] if RUNS.exists() else {}
     cells = read(path).cells
-    found = minutes(cells, run_s)
+    found = minutes(cells, recorded.get(path.stem, ASSUMED_S))
     said = SAID.search(cells[0].source)
     assert said, "the first cell says: about N minutes"
     assert found <= MOST_MINUTES
