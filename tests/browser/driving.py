@@ -75,10 +75,11 @@ def run_all(page: Page) -> None:
     path, cells = page.evaluate(OUTPUTS)
     if path.startswith("notebooks/"):
         said = {name: texts_of(outputs) for name, outputs in cells}
-        assert not list(statements(ROOT / path)(said))
-        assert not [
-            fault for name, each in cells for out in each for fault in faults_of_output(name, out)
+        faults = list(statements(ROOT / path)(said))
+        faults += [
+            each for name, outs in cells for out in outs for each in faults_of_output(name, out)
         ]
+        assert not faults, "\n".join(faults)
 
 
 def changes(part: Locator, act: Callable[[], None]) -> None:

@@ -15,7 +15,7 @@ def faults(said: Mapping[str, str]) -> Iterator[str]:
         if "the same operators: True" not in said[cell]:
             yield f"{cell}: what was found has other operators: {said[cell][:200]}"
     four = last(said["tree-count"].split("graphs")[3])
-    if f"about 50,000 ({four:.3g})" not in said["tree-count"] or not 16_000 < four < 500_000:
+    if f"about 50,000 ({four:,})" not in said["tree-count"] or not 16_000 < four < 500_000:
         yield f"{four} graphs of four lines: {said['tree-count']}"
     yield from _extrapolated(said["tree-rms"])
     counts = dict(re.findall(r"without (\w+) +([\d,]+) graphs", said["two-growth"]))

@@ -14,7 +14,7 @@ SAID = {
     "hook-search": "5.2 s: an operator was tried 11,545 times,\n661 values were kept, and 9 graphs",
     "hook-same": "the same operators: True",
     "tree-count": "1 operators: 11 graphs\n2 operators: 142 graphs\n3 operators: 2,262 graphs\n"
-    "4 operators: 45,226 graphs\nYou made no prediction. The answer is: about 50,000 (4.52e+04) .",
+    "4 operators: 45,226 graphs\nYou made no prediction. The answer is: about 50,000 (45,226) .",
     "tree-rms": "1 → 29 → 1,231 → 72,289\nThe last factor is 59. If it stays, there are 3 · 10^15 "
     "graphs of 9 operators.\nAt 1,000,000 graphs a second, that takes 94 years.",
     "two-growth": "all three  543 graphs\nwithout equality  559 graphs of 3 operators\n"
