@@ -1,4 +1,4 @@
-"""How long the cells of each lesson run, from the first to the last, on this machine."""
+"""The running time of each lesson's cells, from the first to the last, on this machine."""
 
 from __future__ import annotations
 

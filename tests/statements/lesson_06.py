@@ -13,7 +13,7 @@ NUMBER = r"([\d,]+(?:\.\d+)?)"
 
 
 def faults(said: Mapping[str, str]) -> Iterator[str]:
-    """What is untrue in the printed sentences of the lesson, where ``said`` has them by cell id."""
+    """Yield what is untrue in the sentences that the cells printed, by cell id in ``said``."""
     caches = levels(describe())[:2]
     whole = 4 * 960 * 960
     fetched = [each / whole for each in _b(Tile(960, 960), caches, 960)]

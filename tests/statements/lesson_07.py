@@ -12,7 +12,7 @@ NUMBER = r"(\d+(?:\.\d+)?)"
 
 
 def faults(said: Mapping[str, str]) -> Iterator[str]:
-    """What is untrue in the printed sentences of the lesson, where ``said`` has them by cell id."""
+    """Yield what is untrue in the sentences that the cells printed, by cell id in ``said``."""
     machine, first = describe(), levels(describe())[0]
     rows, vectors = _tile(said["predict-loads"])
     needed = (rows + vectors) / (rows * vectors)
@@ -57,6 +57,6 @@ def _numbers(pattern: str, text: str, cell: str) -> tuple[float, ...]:
 
 
 def _crowded(depth: int, columns: int, line: int, sets: int, ways: int) -> bool:
-    """Whether the beginnings of the rows alone want more places in a set than it has."""
+    """Return True where the beginnings of the rows alone want more places in a set than it has."""
     beginnings = [4 * 1024 * k // line % sets for k in range(depth)]
     return max(map(beginnings.count, beginnings)) > ways

@@ -9,7 +9,7 @@ NUMBER = r"(\d+\.\d+)"
 
 
 def faults(said: Mapping[str, str]) -> Iterator[str]:
-    """What the lesson's cells printed and is not so."""
+    """Yield what the cells printed and is not so."""
     yield from _permission(said["permit-designs"], said["permit-reveal"])
     yield from _search(said["evolve-race"])
     yield from _model(said["model-saves"])

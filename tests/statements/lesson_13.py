@@ -14,7 +14,7 @@ ONLY_CHAIN_ARRAYS = 9, 2  # x, a, a, b, b, c, c, x, out; and x, out
 
 
 def faults(said: Mapping[str, str]) -> Iterator[str]:
-    """What the lesson's cells printed and is not so."""
+    """Yield what the cells printed and is not so."""
     yield from _bytes(said["predict-reveal"])
     yield from _refusals(said["break-refusals"])
     yield from _chain(said["chain-reveal"])

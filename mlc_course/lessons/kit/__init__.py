@@ -6,6 +6,7 @@ Read ``widget`` first if you write one.
 from mlc_course.lessons.kit.bar_chart import above, race_bars
 from mlc_course.lessons.kit.blank import Blank, Judged, asks
 from mlc_course.lessons.kit.comparison import one_program, program_lines, side_by_side
+from mlc_course.lessons.kit.first_values import begun
 from mlc_course.lessons.kit.heat_map import HeatMap, Place, heat_map_svg
 from mlc_course.lessons.kit.loads import LOADS, column_sums, columns_of, scores
 from mlc_course.lessons.kit.lru_cache import Access, accesses
@@ -59,6 +60,7 @@ __all__ = [
     "Tile",
     "Widget",
     "asks",
+    "begun",
     "bars_svg",
     "best_for",
     "charts",

@@ -22,7 +22,7 @@ COLOURS = {"empty": "#8888", "right": GREEN, "wrong": "#d55e00"}
 
 @dataclass(frozen=True)
 class Judged:
-    """What a reader is told about the lines that they wrote.
+    """The verdict on the lines that a reader wrote.
 
     ``empty`` where nothing has been written yet. As HTML it has the hints, one at a time, and
     last the lines of the answer, folded.

@@ -65,7 +65,7 @@ def _number(value: float) -> str:
 
 
 def review(*predictions: Prediction) -> HTML:
-    """What was predicted beside what came out, for the end of a lesson.
+    """Show each prediction beside its outcome, for the end of a lesson.
 
     Raises ``UsageError`` for a prediction whose outcome has not been revealed.
     """

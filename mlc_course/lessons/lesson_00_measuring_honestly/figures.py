@@ -25,7 +25,7 @@ MOST = 256 << 20  # bytes of the sweep
 
 
 def page_faults() -> int:
-    """How often this process has had to ask the operating system for a page so far."""
+    """Return the number of page faults of this process so far."""
     try:
         import resource
     except ImportError:  # Windows

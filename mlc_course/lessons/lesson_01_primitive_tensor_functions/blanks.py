@@ -116,7 +116,7 @@ def _without_s(program: Program) -> str:
     return "S is gone: blocks P and Y"
 
 
-library_steps = Blank(
+build_steps = Blank(
     lambda written: Demand(
         scheduled(written, LAYER), (computes(), holds(_without_s), inner_stride("P"))
     ),

@@ -1,4 +1,4 @@
-"""What the lesson counts of each stage, and the sentences that follow from counts and races."""
+"""Counts of each stage, and the sentences that follow from counts and races."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ def _ask(
 
 
 def evidence(form: str, said: Answer) -> str:
-    """What a form's process needed and loaded, as lines of text."""
+    """Return what a form's process needed and loaded, as lines of text."""
     known = [file for file in said.libraries if "tvm" in file or "network" in file]
     lines = [
         f"{form} form, {said.origin}: the answer is {said.label}",

@@ -123,7 +123,7 @@ def _tensor(chain: Chain, name: str, values: Mapping[str, Array], x: float) -> s
 
 
 def _kept(values: Array) -> str:
-    """How many values ReLU has left above zero."""
+    """Return the number of values that ReLU leaves above zero."""
     return f"{int((values > 0).sum())} of {values.size} kept"
 
 

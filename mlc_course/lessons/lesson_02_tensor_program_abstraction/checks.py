@@ -1,4 +1,4 @@
-"""What the exercises of lesson 2 ask, in the part that the student sees."""
+"""Demands of the exercises of lesson 2, in the part that the student sees."""
 
 from __future__ import annotations
 

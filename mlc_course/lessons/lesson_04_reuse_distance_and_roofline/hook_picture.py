@@ -1,4 +1,4 @@
-"""How often each line of a vector is fetched, for vectors around the size of a cache."""
+"""Fetches of each line of a vector, for vectors around the size of a cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lesson says about its numbers, each sentence made from the values that it is about."""
+"""Sentences about the lesson's numbers, each made from the values that it is about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often B is fetched: counted on this machine's caches, and on one of a few elements."""
+"""Fetches of B, counted on this machine's caches, and on one of a few elements."""
 
 from __future__ import annotations
 

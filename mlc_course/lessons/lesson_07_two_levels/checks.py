@@ -1,4 +1,4 @@
-"""What the exercises of lesson 7 ask of an answer, in a student's notebook and in the grader."""
+"""Demands of the exercises of lesson 7 on an answer, in a student's notebook and in the grader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many lines of a tile want each set of a cache, as a picture."""
+"""A picture of how many lines of a tile want each set of a cache."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from mlc_course.exercise import (
     sealed,
     written,
 )
-from mlc_course.lessons.kit import run_once
+from mlc_course.lessons.kit import begun, run_once
 from mlc_course.tensor_program.memory import Cache, count
 from mlc_course.tensor_program.problems import (
     linear_relu,
@@ -30,7 +30,7 @@ from mlc_course.tensor_program.problems import (
 )
 from mlc_course.tensor_program.processor import exps, stages
 from mlc_course.tensor_program.schedule import steps
-from mlc_course.tensor_program.tir import Schedule, accesses
+from mlc_course.tensor_program.tir import Schedule
 
 FOUR_KIB = Cache(bytes=4096)
 REASONS = {
@@ -98,21 +98,6 @@ def never_doubles(value: Any) -> str | None:
         return None
     but = ": more, but not twice as many" if after > before else ""
     return f"{after:,} misses merged, {before:,} before{but}"
-
-
-def begun(program: Program) -> str:
-    """Check that every buffer but X is written before it is read."""
-    seen = {"X"}
-    for each in accesses(program.module):
-        if each.buffer not in seen and not each.writes:
-            raise UnmetCheck(
-                f"{each.buffer} is read before anything is written to it",
-                expected="a first value",
-                got=f"whatever the memory of {each.buffer} holds",
-                hint="memory does not start out as zeros",
-            )
-        seen.add(each.buffer)
-    return "every buffer has a first value"
 
 
 def any_row(program: Program) -> str:

@@ -1,4 +1,4 @@
-"""What the check cells of this lesson's exercises ask."""
+"""Demands of the check cells of this lesson's exercises."""
 
 from __future__ import annotations
 

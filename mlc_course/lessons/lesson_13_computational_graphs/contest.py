@@ -162,7 +162,7 @@ def where_it_went(found: Mapping[str, tuple[int, int, int]]) -> str:
 
 
 def arrays_moved(module: IRModule, array_bytes: int) -> int:
-    """How many arrays of this size the kernels of a module read and write."""
+    """Return how many arrays of this size the kernels of a module read and write."""
     drawn = graph(module)
     total = 0
     for nodes in drawn.kernels.values():

@@ -1,4 +1,4 @@
-"""What the exercises of lesson 15 ask, one function for each graded cell."""
+"""Demands of the exercises of lesson 15, one function for each graded cell."""
 
 from __future__ import annotations
 

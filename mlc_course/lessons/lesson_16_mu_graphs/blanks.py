@@ -1,4 +1,4 @@
-"""What the reader of lesson 16 writes: a tile as a slice, the maps of a kernel, loaded bytes."""
+"""The blanks of lesson 16: a tile as a slice, the maps of a kernel, loaded bytes."""
 
 from __future__ import annotations
 

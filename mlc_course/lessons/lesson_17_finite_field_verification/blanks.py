@@ -1,4 +1,4 @@
-"""What the reader of lesson 17 writes: a quotient, what tests leave, the order of a residue."""
+"""The blanks of lesson 17: a quotient, what tests leave, the order of a residue."""
 
 from __future__ import annotations
 

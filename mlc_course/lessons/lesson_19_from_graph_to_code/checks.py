@@ -1,4 +1,4 @@
-"""What the exercises of lesson 19 ask, one function for each graded cell."""
+"""Demands of the exercises of lesson 19, one function for each graded cell."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _fits(value: Any) -> str:
 
 
 def _found(value: Any) -> str:
-    """How many lines and checks are right; which ones is not told."""
+    """Count the lines and checks that are right, without telling which."""
     if type(value) is not dict or sorted(map(str, value)) != LETTERS:
         raise UnmetCheck("not an answer to every part", expected=", ".join(LETTERS), got=value)
     for letter, answer in value.items():

@@ -1,4 +1,4 @@
-"""What the reader can say at the end of lesson 19, with what the lesson counted."""
+"""The last words of lesson 19, with what the lesson counted."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from mlc_course.lessons.kit import Blank
 from mlc_course.lessons.lesson_01_primitive_tensor_functions import blanks
 from mlc_course.tensor_program.schedule import steps
 
-HEADS = {"add": "def written(P, b, S):\n", "library_steps": "def written(sch):\n"}
+HEADS = {"add": "def written(P, b, S):\n", "build_steps": "def written(sch):\n"}
 
 
 def written(name: str, lines: str) -> Any:
@@ -67,7 +67,7 @@ def test_wrong_additions(lines: str, told: str) -> None:
     ],
 )
 def test_wrong_steps(lines: str, told: str) -> None:
-    found = blanks.library_steps(written("library_steps", lines))
+    found = blanks.build_steps(written("build_steps", lines))
     assert not found.right
     assert told in str(found)
 
