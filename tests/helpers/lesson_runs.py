@@ -60,7 +60,7 @@ def settings() -> list[Setting]:
     return [
         *other_lanes(),
         Setting("small caches", {"MLC_COURSE_CACHES": "32K,256K,1M"}),
-        Setting("large caches", {"MLC_COURSE_CACHES": "48K,2M,64M"}),
+        Setting("large caches", {"MLC_COURSE_CACHES": "48K,2M,256M"}),
         Setting("one core", one_core=True),
         Setting("busy neighbour", busy=True),
     ]

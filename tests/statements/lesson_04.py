@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from mlc_course.lessons.lesson_04_reuse_distance_and_roofline.problems import far_products
 from mlc_course.machine import describe
 from mlc_course.tensor_program.memory import levels
 
@@ -79,10 +80,14 @@ def _roofs(text: str, end: str) -> Iterator[str]:
 
 
 def _gain(text: str) -> Iterator[str]:
-    times = float(re.findall(r"([\d.]+) times fewer", text)[0])
+    far, last = far_products(), levels(describe())[-1].bytes
+    matrix = 4 * far.sizes["rows"] * far.sizes["depth"]
+    times = re.findall(r"([\d.]+) times fewer", text)
     verdict, ratio = re.findall(r"(faster|slower) than NumPy \(([\d.]+) x\)", text)[0]
-    if times <= 1:
-        yield "row by row moves fewer bytes"
+    if matrix > last and not (times and float(times[0]) > 1):
+        yield f"A of {matrix:,} bytes exceeds the last cache: row by row fetches fewer bytes"
+    if matrix < 0.9 * last and "fetch the same" not in text:
+        yield f"A of {matrix:,} bytes fits in the last cache: both orders fetch the same"
     if float(ratio) != 1 and (verdict == "faster") != (float(ratio) > 1):
         yield f"{ratio} x NumPy is not {verdict}"
 

@@ -34,6 +34,7 @@ BUBBLEWRAP, RLIMITS = "bubblewrap", "rlimits"
 POLL_S = 0.1
 TRIAL_SECONDS = 10.0  # for bubblewrap to run a small program
 START_SECONDS = 60.0  # for the imports of a child, which are not the student's
+EXIT_SECONDS = 10.0  # for a child that ends to be gone, on a busy machine
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ class Child:
             self._connection.send_bytes(message)
             return self._connection.recv_bytes(self.limits.message_bytes)
         except (EOFError, OSError) as error:
-            self.why = self.why or _why(error, self._process)
+            seen = _why(error, self._process)  # meanwhile the watcher may find a reason
+            self.why = self.why or seen
             raise Ended(self.why) from None
         finally:
             self._request_ends = float("inf")
@@ -233,7 +235,7 @@ def _why(error: Exception, process: subprocess.Popen[bytes]) -> str:
     if isinstance(error, OSError) and "bad message length" in str(error):
         return "over the limit of one message"
     try:
-        status = process.wait(1.0)
+        status = process.wait(EXIT_SECONDS)
     except subprocess.TimeoutExpired:
         return "it closed its connection"
     if status < 0 or status > 128:

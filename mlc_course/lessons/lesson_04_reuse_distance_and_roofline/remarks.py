@@ -80,14 +80,24 @@ def how_much_longer(points: Mapping[str, Point], slow: str, fast: str) -> str:
 def what_fewer_bytes_gave(
     points: Mapping[str, Point], found: Mapping[str, Comparison], before: str, after: str
 ) -> str:
-    """Bytes, time and the roofs' promise of two orders of one problem, and who beats NumPy."""
+    """Bytes from memory and times of two orders of one problem, and who beats NumPy."""
     one, other = points[before], points[after]
+    fewer = one.bytes / other.bytes
+    if abs(fewer - 1) < 0.005:
+        moved = (
+            f"From memory both orders fetch the same, {size_text(int(one.bytes))}: A fits in the "
+            "last cache. The shorter distance saves bytes only between the caches."
+        )
+    else:
+        moved = (
+            f"{before}: {size_text(int(one.bytes))}; {after}: {size_text(int(other.bytes))}, "
+            f"{fewer:.2f} times fewer."
+        )
     faster = found[before].timing.median_s / found[after].timing.median_s
     numpy = found[after]
     verdict = "faster" if numpy.ratio > 1 else "slower"
     return (
-        f"{before}: {size_text(int(one.bytes))}; {after}: {size_text(int(other.bytes))}, "
-        f"{one.bytes / other.bytes:.2f} times fewer.\n"
+        f"{moved}\n"
         f"{after} is {faster:.2f} times as fast{numpy.mark}, and {verdict} than NumPy "
         f"({numpy.ratio:.2f} x)."
     )

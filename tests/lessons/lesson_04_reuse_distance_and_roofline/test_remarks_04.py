@@ -48,6 +48,9 @@ def test_what_fewer_bytes_gave_names_who_is_faster() -> None:
     said = remarks.what_fewer_bytes_gave(points, races, "far", "near")
     assert "400 MB; near: 100 MB, 4.00 times fewer" in said
     assert "near is 2.00 times as fast, and faster than NumPy (1.50 x)." in said
+    points["far"] = Point("far", 1e9, 1e8, 0.02)
+    said = remarks.what_fewer_bytes_gave(points, races, "far", "near")
+    assert "both orders fetch the same, 100 MB" in said and "times fewer" not in said
 
 
 def test_a_limit_far_below_the_time_is_no_reason() -> None:

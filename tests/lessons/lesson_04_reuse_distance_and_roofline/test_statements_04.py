@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lesson_runs import statements
+from lesson_runs import Setting, playing, statements
 
 from mlc_course.lessons.lesson_04_reuse_distance_and_roofline import problems, remarks
 from mlc_course.machine import describe
@@ -20,7 +21,18 @@ POINTS = {
     for name, intensity in zip(NAMES, (0.12, 3.5, 0.5, 2.0, 32.0, 21.0), strict=True)
 }
 
+SMALL = Setting("caches that A exceeds", {"MLC_COURSE_CACHES": "32K,256K,1M"})
+LARGE = Setting("caches that hold A", {"MLC_COURSE_CACHES": "48K,2M,256M"})
+SAME = """From memory both orders fetch the same, 101 MB: A fits in the last cache.
+B is 1.10 times as fast, and slower than NumPy (0.90 x)."""
+
 faults = statements(Path("04_reuse_distance_and_roofline.ipynb"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_caches() -> Iterator[None]:
+    with playing(SMALL):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +76,7 @@ def test_true_sentences_are_accepted(true: dict[str, str]) -> None:
         ("roofline-table", "roof: peak ", "roof: memory ", "is right of the corner"),
         ("end-sentence", "relu; ", "", "relu is left of the corner"),
         ("roofline-gain", "faster", "slower", "is not slower"),
-        ("roofline-gain", "4.00 times", "0.90 times", "moves fewer bytes"),
+        ("roofline-gain", "4.00 times", "0.90 times", "row by row fetches fewer bytes"),
         ("break-conflicts", "20 more", "20 fewer", "20 more"),
     ],
 )
@@ -74,3 +86,12 @@ def test_a_false_sentence_is_refused(
     assert old in true[cell], true[cell]
     lie = true[cell].replace(old, new, 1)
     assert any(fault in each for each in faults({**true, cell: lie})), lie
+
+
+def test_orders_fetch_the_same_where_the_last_cache_holds_the_matrix(true: dict[str, str]) -> None:
+    refused = "row by row fetches fewer bytes"
+    assert any(refused in each for each in faults({**true, "roofline-gain": SAME}))
+    with playing(LARGE):
+        held = [each for each in faults({**true, "roofline-gain": SAME}) if "orders" in each]
+        assert not held
+        assert any("both orders fetch the same" in each for each in faults(true))

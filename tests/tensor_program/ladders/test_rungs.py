@@ -200,9 +200,11 @@ def test_a_workload_without_a_ladder_is_refused_with_those_that_have_one() -> No
 # --- the structure that the article's rungs claim -------------------------------------------------
 
 
-def climbed_to(name: str, sizes: tuple[int, ...] = (32, 16, 64, 64)) -> Program:
+def climbed_to(
+    name: str, sizes: tuple[int, ...] = (32, 16, 64, 64), isa: str = "AVX-512"
+) -> Program:
     program = Program(NAME, *sizes)
-    program.sch = scheduled(program.work, rung_for("AVX-512", name))
+    program.sch = scheduled(program.work, rung_for(isa, name))
     return program
 
 
@@ -257,9 +259,10 @@ def test_vectorize_and_parallel_are_what_they_say() -> None:
     assert program.kind("F_update", next(iter(program.loops("F_update")))) == "parallel"
 
 
-def test_the_micro_kernel_is_unrolled_rows_of_vectors() -> None:
-    program = climbed_to("micro-kernel")
-    tile = register_tile(machine.describe(), 32, 64)
+@pytest.mark.parametrize("isa", ["AVX-512", "AVX2", "SSE", "NEON"])
+def test_the_micro_kernel_is_unrolled_rows_of_vectors(isa: str) -> None:
+    program = climbed_to("micro-kernel", isa=isa)
+    tile = register_tile(shaped(isa), 32, 64)
     assert program.loops("C_update")["m_1"] == tile.rows
     assert tile.columns % program.loops("C_update")[list(program.loops("C_update"))[-1]] == 0
     assert program.kind("C_update", "m_1") == "unrolled"

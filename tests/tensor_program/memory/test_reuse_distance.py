@@ -1,7 +1,6 @@
 # mypy: ignore-errors
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 import numpy as np
@@ -117,10 +116,3 @@ def test_misses_of_what_is_not_there_are_refused() -> None:
     for lines, buffer in ((0, None), (1, "B")):
         with pytest.raises(UsageError, match="no such misses"):
             found.misses(lines, buffer)
-
-
-def test_ten_million_uses_take_less_than_a_second() -> None:
-    program = matmul(192, 192, 192).program()
-    started = time.process_time()
-    found = reuse(program)
-    assert found.uses / (time.process_time() - started) > 10e6
