@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from mlc_course.machine import describe
 from mlc_course.tensor_program.memory import levels
 
-SIDE, FLOAT = 2048, 4
+SIDE, FLOAT = 1024, 4
 
 
 def faults(said: Mapping[str, str]) -> Iterator[str]:
