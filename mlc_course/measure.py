@@ -17,6 +17,7 @@ import functools
 import itertools
 import os
 import statistics
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,6 +49,7 @@ SETTLE_SECONDS = 0.1
 # With this variable set to 0.2, measurements take a fifth of their time, and their intervals are
 # wider: for a look at a lesson, and for tests that look at everything but its times.
 BUDGET = "MLC_COURSE_BUDGET"
+LINE = 88  # characters that fit into a narrow page of a lesson
 
 
 @dataclass(frozen=True)
@@ -161,15 +163,16 @@ def mark(warning: str | None) -> str:
 def warning_lines(warnings: Iterable[str | None]) -> list[str]:
     """A line for each mark, to be put below a table whose rows have the marks.
 
-    It tells the first warning with this mark, and how many more there are.
+    It tells the first warning with this mark, and how many more there are; a long one is folded.
     """
     found: dict[str, list[str]] = {}
     for each in filter(None, warnings):
         found.setdefault(mark(each), []).append(each)
-    return [
+    lines = (
         f"warning: {first}" + (f"; {len(others)} more of this kind" if others else "")
         for first, *others in found.values()
-    ]
+    )
+    return [textwrap.fill(each, LINE, subsequent_indent="  ") for each in lines]
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:

@@ -86,7 +86,7 @@ def what_fewer_bytes_gave(
     if abs(fewer - 1) < 0.005:
         moved = (
             f"From memory both orders fetch the same, {size_text(int(one.bytes))}: A fits in the "
-            "last cache. The shorter distance saves bytes only between the caches."
+            "last cache.\nThe shorter distance saves bytes only between the caches."
         )
     else:
         moved = (

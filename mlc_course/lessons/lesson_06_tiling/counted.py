@@ -104,7 +104,7 @@ def small_maps(plain: Sequence[Sequence[int]], tiles: Sequence[Sequence[int]]) -
 
 # --- the picture of the cliff ---------------------------------------------------------------------
 
-LEFT, RIGHT, TOP, BOTTOM = 70, 640, 40, 300
+LEFT, RIGHT, TOP, BOTTOM = 70, 640, 64, 324
 
 
 def cliff_svg(tiles: Sequence[Tile] = SOME, sizes: Sizes = SIZES) -> str:
@@ -138,13 +138,13 @@ def cliff_svg(tiles: Sequence[Tile] = SOME, sizes: Sizes = SIZES) -> str:
         for level, each in enumerate(fetched):
             parts.append(_mark(*at(size, each), level))
     parts += [
-        _mark(RIGHT + 24, 60, 0),
-        text(RIGHT + 38, 65, "into L1", size=13, anchor="start"),
-        _mark(RIGHT + 24, 84, 1),
-        text(RIGHT + 38, 89, "into L2", size=13, anchor="start"),
+        _mark(RIGHT + 24, 84, 0),
+        text(RIGHT + 38, 89, "into L1", size=13, anchor="start"),
+        _mark(RIGHT + 24, 108, 1),
+        text(RIGHT + 38, 113, "into L2", size=13, anchor="start"),
     ]
     counts = "; ".join(f"{kib(s)}: " + " and ".join(f"{t:.1f}" for t in each) for s, each in found)
-    return document(760, 356, f"Fetches of B into L1 and L2, by working set: {counts}", parts)
+    return document(760, 380, f"Fetches of B into L1 and L2, by working set: {counts}", parts)
 
 
 def _mark(x: float, y: float, level: int) -> str:
