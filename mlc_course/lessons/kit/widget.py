@@ -6,7 +6,7 @@ import contextlib
 import html
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from importlib import resources
 from threading import Event
 from typing import Any, TypeVar
@@ -46,6 +46,7 @@ class Widget(anywidget.AnyWidget):
 
     def __init__(self, **traits: Any) -> None:
         self._pace = Pace()
+        self._drawn: dict[Hashable, Any] = {}
         super().__init__(**traits)
         self.on_msg(lambda widget, content, buffers: answer(self, content))
 
@@ -57,6 +58,19 @@ class Widget(anywidget.AnyWidget):
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         static = f'<div class="mlc"><style>{STYLE}</style>{self.static_html()}</div>'
         return {**data, "text/html": static}, metadata
+
+    def once(self, view: Hashable, draw: Callable[[], Item]) -> Item:
+        """Return what was drawn for a view before, or draw it now."""
+        if view not in self._drawn:
+            self._drawn[view] = draw()
+        drawn: Item = self._drawn[view]
+        return drawn
+
+    def draw_ahead(self, views: Iterable[Callable[[], object]]) -> None:
+        """Draw views before anyone asks for them; an interrupt keeps those that are drawn."""
+        with contextlib.suppress(KeyboardInterrupt):
+            for draw in views:
+                draw()
 
     @contextlib.contextmanager
     def measuring(self, what: str) -> Iterator[None]:

@@ -33,6 +33,16 @@ def counted(problem: str, fusion: str) -> Counted:
     return staged(problem).count(fusion)
 
 
+@functools.cache
+def compared(problem: str, fusion: str) -> tuple[str, str]:
+    """Return the program apart and fused, side by side, and the picture in a sentence."""
+    chosen = staged(problem)
+    names = chosen.fusions[0].name, fusion
+    outlines = [outline(chosen.small(name)) for name in names]
+    program = side_by_side(*outlines, titles=names, context=None)
+    return program, _said(*(counted(problem, name) for name in names))
+
+
 class TrafficWidget(Widget):
     """Bytes between memory and caches, work and speed of a problem, apart and fused.
 
@@ -91,21 +101,32 @@ class TrafficWidget(Widget):
     def _draw(self) -> None:
         """Draw the problem and the fusion that are chosen, and write their texts."""
         self._shown = (self.problem, self.fusion)
-        chosen, apart = self.staged.fusion(self.fusion), self.staged.fusions[0]
-        before, after = (counted(self.problem, each.name) for each in (apart, chosen))
-        svg = traffic_svg(
-            before,
-            after,
-            names=(apart.name, chosen.name),
-            heading=f"{self.problem}: counted at {_sizes(self.staged.counted)}, "
-            f"measured at {_sizes(self.staged.measured)}",
-            measured={name: self.found.get((self.problem, name)) for name in self.fusions},
-        )
-        outlines = [outline(self.staged.small(each.name)) for each in (apart, chosen)]
-        program = side_by_side(*outlines, titles=(apart.name, chosen.name), context=None)
+        svg = self._picture(self.problem, self.fusion)
+        program, said = compared(self.problem, self.fusion)
         with self.hold_sync():  # picture and words reach the page together
-            self.svg, self.program = svg, program
-            self.said, self.reason = _said(before, after), chosen.why
+            self.svg, self.program, self.said = svg, program, said
+            self.reason = self.staged.fusion(self.fusion).why
+
+    def _picture(self, problem: str, fusion: str) -> str:
+        return self.once((problem, fusion), lambda: self._drawn_now(problem, fusion))
+
+    def _drawn_now(self, problem: str, fusion: str) -> str:
+        chosen = staged(problem)
+        names = [each.name for each in chosen.fusions]
+        return traffic_svg(
+            counted(problem, names[0]),
+            counted(problem, fusion),
+            names=(names[0], fusion),
+            heading=f"{problem}: counted at {_sizes(chosen.counted)}, "
+            f"measured at {_sizes(chosen.measured)}",
+            measured={name: self.found.get((problem, name)) for name in names},
+        )
+
+    def draw_all(self) -> None:
+        """Count and draw every fusion, ten seconds, so that each choice is answered at once."""
+        every = [(name, each.name) for name in PROBLEMS for each in staged(name).fusions]
+        self.draw_ahead(functools.partial(compared, *each) for each in every)
+        self.draw_ahead(functools.partial(self._picture, *each) for each in every)
 
     def static_html(self) -> str:
         """Return the picture and what it says, for a page on which nothing can be clicked."""
@@ -126,6 +147,7 @@ class TrafficWidget(Widget):
                     f"{INTERRUPT} and keeps what is done."
                 )
                 self._measure_one(problem, name)
+            self.draw_ahead(functools.partial(self._picture, problem, name) for name in ways)
             self.status = f"Measured here, one thread each: {len(ways)} ways and NumPy."
         except KeyboardInterrupt:
             self.status = f"Stopped: {done} of {len(ways)} are measured."
@@ -137,6 +159,8 @@ class TrafficWidget(Widget):
         programs = {name: each.quick(name)}
         found = self._race(each.measured, programs, budget_s=BUDGET_S)
         self.found[problem, name] = found[name]
+        for way in staged(problem).fusions:
+            self._drawn.pop((problem, way.name), None)
         self._draw()
 
 

@@ -114,20 +114,31 @@ class AssemblyLens(Widget):
             self._draw_picture()
 
     def _draw_picture(self) -> None:
-        _, found = compiled(self.problem, self.form)
-        raced = self.found.get(self.problem, {})
-        self.svg = lens_svg(
+        self.svg = self._picture(self.problem, self.form)
+
+    def _picture(self, problem: str, form: str) -> str:
+        return self.once((problem, form), lambda: self._drawn_now(problem, form))
+
+    def _drawn_now(self, problem: str, form: str) -> str:
+        _, found = compiled(problem, form)
+        raced, unit = self.found.get(problem, {}), self._known[problem].unit
+        flops = self._known[problem].workload.flops
+        return lens_svg(
             found,
             max(describe().vector_bits, found.vector_bits),
-            unit=self.chosen.unit,
-            operations=self._operations(),
-            raced=raced if self.form in raced else None,
-            selected=self.form,
+            unit=unit,
+            operations=flops // 2 if unit == "multiply-add" else flops,
+            raced=raced if form in raced else None,
+            selected=form,
         )
 
-    def _operations(self) -> int:
-        flops = self.chosen.workload.flops
-        return flops // 2 if self.chosen.unit == "multiply-add" else flops
+    def draw_all(self) -> None:
+        """Compile and draw every form, some seconds, so that each choice is answered at once."""
+        self.draw_ahead(
+            functools.partial(self._picture, name, form.name)
+            for name, problem in self._known.items()
+            for form in problem.forms
+        )
 
     def static_html(self) -> str:
         """Return the chosen form, and for every other one what its hot loop consists of."""
@@ -153,6 +164,10 @@ class AssemblyLens(Widget):
         with self.measuring(f"{len(forms)} forms of {problem} ... {INTERRUPT}."):
             found = self._race(self.chosen.workload, forms, budget_s=BUDGET_S)
         self.found[problem] = found
+        names = [form.name for form in self.chosen.forms]
+        for name in names:
+            self._drawn.pop((problem, name), None)
+        self.draw_ahead(functools.partial(self._picture, problem, name) for name in names)
         self.status = f"{problem}, measured here, one thread: {_summary(found)}"
         self._draw_picture()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -221,9 +222,21 @@ class LadderWidget(Widget):
         self.program = self._programs(rungs) if chosen else ""
 
     def _picture(self, record: Record, place: int | None) -> str:
+        if self.source == "here":  # the record grows
+            return self._drawn_now(record, place)
+        view = self.threads, self.machine, self.view, place
+        return self.once(view, lambda: self._drawn_now(record, place))
+
+    def _drawn_now(self, record: Record, place: int | None) -> str:
         if self.view == TIMES or not is_counted(record):
             return ladder_svg(record, place, planned=self._planned)
         return record_svg(record, self.view, place)
+
+    def draw_all(self) -> None:
+        """Draw the record that is shown with each rung chosen, so that a click is answered soon."""
+        if self.record is not None:
+            record, places = self.record, range(self.count)
+            self.draw_ahead(functools.partial(self._picture, record, place) for place in places)
 
     def _reason(self, record: Record, rung: Record) -> str:
         part = timed_part(record, rung)

@@ -42,7 +42,7 @@ def growth_svg(curves: Mapping[str, Sequence[Level]], what: str = "nodes of the 
     decades = math.ceil(math.log10(1.5 * max((level.alive for level in every), default=10)))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH_IN, 4.5))
-        axes = figure.add_axes((0.09, 0.14, 0.53, 0.75))
+        axes = figure.add_axes((0.12, 0.14, 0.50, 0.75))
         axes.set(yscale="log", ylim=(0.8, 10.0**decades), xlabel="operators")
         axes.set_title(what, loc="left", fontsize=14, fontweight="bold")
         axes.yaxis.set_major_formatter(lambda number, _: f"{number:,.0f}")
