@@ -95,6 +95,11 @@ paired_ratio = Blank(
             result=3.0,
             hint="one ratio for each round first, then one median of all the ratios",
         ),
+        returns(
+            [[3.0, 2.0], [6.0, 4.0], [1.0, 4.0]],
+            result=1.5,
+            hint="two of the three rounds give 1.5: a ratio need not be a whole number",
+        ),
     ),
     (
         "What does one round tell you? Which figure of many such numbers ignores a few bad ones?",
@@ -110,6 +115,7 @@ gflops = Blank(
         called,
         returns(3e9, 1.0, result=3.0, hint="3e9 operations in a second are 3 GFLOP/s"),
         returns(2e9, 0.5, result=4.0, hint="the same work in half the time is twice the rate"),
+        returns(3e9, 2.0, result=1.5, hint="a rate need not be a whole number"),
     ),
     (
         "A rate is work divided by time.",

@@ -11,6 +11,7 @@ lines_touched = Blank(
         returns([0, 4, 60], result=1, hint="bytes 0 to 63 are one line"),
         returns([0, 64, 128, 64], result=3, hint="a line that comes again is no new line"),
         returns([60, 64], result=2, hint="byte 64 begins the second line"),
+        returns([62, 63], result=1, hint="byte 63 is the last one of the first line"),
         returns([4096 * row for row in range(50)], result=50, hint="here every address is far off"),
     ),
     (
@@ -27,6 +28,7 @@ under_way = Blank(
         returns(64.0, 1.0, result=1.0, hint="64 bytes in 64 ns are 1 GB/s: one line at a time"),
         returns(100.0, 16.0, result=25.0, hint="in 100 ns, 16 GB/s deliver 1600 bytes"),
         returns(2.0, 160.0, result=5.0, hint="in 2 ns, 160 GB/s deliver 320 bytes"),
+        returns(3.0, 16.0, result=0.75, hint="in 3 ns, 16 GB/s deliver 48 bytes: part of a line"),
     ),
     (
         "1 GB/s is one byte in a nanosecond. How many bytes arrive while one line is on its way?",

@@ -68,6 +68,7 @@ at_most = Blank(
         returns(1.0, 4, result=1.0, hint="everything is serial: more workers bring nothing"),
         returns(0.25, 3, result=2.0, hint="the time is 0.25 + 0.75 / 3, of 1 on one worker"),
         returns(0.1, 1, result=1.0),
+        returns(0.5, 4, result=1.6, hint="the time is 0.5 + 0.5 / 4, of 1 on one worker"),
     ),
     (
         "Call the time on one worker 1. Which part of it stays as long on many workers?",
