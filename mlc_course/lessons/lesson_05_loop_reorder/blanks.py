@@ -16,7 +16,7 @@ jumps = Blank(
         returns([256, 0, 256], 16, result=2),
         returns([0, 1, 1], 16, result=0),
         returns([8, 8, 8], 16, result=0, hint=STAYS),
-        returns([16, 15, 17], 16, result=2, hint="a step of 16 elements always leaves a line of 16"),
+        returns([16, 15, 17], 16, result=2, hint="16 elements further is always another line"),
     ),
     (
         "How long must a step be so that it always leaves a line of `line` elements?",

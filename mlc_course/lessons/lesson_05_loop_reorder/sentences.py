@@ -6,6 +6,7 @@ They hold on every machine, because they say what was counted or timed on this o
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from mlc_course.tensor_program.memory import Cache
 from mlc_course.units import milliseconds
 
 FLOAT_BYTES = 4
+NOTICED = 1.1  # a smaller ratio of two times is called none
 BEYOND = 1.5  # two factors whose product is exceeded by this much hide each other
 
 
@@ -88,12 +90,12 @@ def rule_said(rates: Mapping[str, float], jumps: Mapping[str, int], per_line: in
 def column_said(size: int, cache: Cache) -> str:
     """Say where the lines of a column of a size x size matrix go in a cache."""
     row = FLOAT_BYTES * size
-    sets = len({i * row // cache.line % cache.sets for i in range(size)})
-    room = sets * cache.ways
+    crowd = Counter(i * row // cache.line % cache.sets for i in range(size))
+    stay = max(crowd.values()) <= cache.ways
     return (
-        f"{size} columns: the {size} lines of a column are {row:,} bytes apart and share {sets} of "
-        f"{cache.sets} sets, which hold {room:,} lines: "
-        f"{'they stay' if size <= room else 'they push each other out'}."
+        f"{size} columns: the {size} lines of a column are {row:,} bytes apart and share "
+        f"{len(crowd)} of {cache.sets} sets, which hold {len(crowd) * cache.ways:,} lines: "
+        f"{'they stay' if stay else 'they push each other out'}."
     )
 
 
@@ -101,9 +103,14 @@ def columns_said(misses: Mapping[str, int], found: Mapping[str, Comparison]) -> 
     """Say what walking along rows brings to column sums, ``k-j`` beside ``j-k``."""
     ratio = found["j-k"].timing.median_s / found["k-j"].timing.median_s
     start = f"misses: {misses['j-k']:,} in j-k, {misses['k-j']:,} in k-j. "
-    if misses["k-j"] < misses["j-k"] and ratio > 1:
-        return start + f"k-j is {ratio:.1f} times as fast. The rule holds for this program, too."
-    return start + f"k-j takes {1 / ratio:.1f} times as long. Here the rule does not hold."
+    if ratio > NOTICED:
+        start += f"k-j is {ratio:.1f} times as fast. "
+        if misses["k-j"] < misses["j-k"]:
+            return start + "The rule holds for this program, too."
+        return start + "It does not miss less often, so something else helps."
+    if ratio * NOTICED < 1:
+        return start + f"k-j takes {1 / ratio:.1f} times as long. Here the rule does not hold."
+    return start + "Both take about as long. Here the rule makes no difference."
 
 
 def not_only_lines_said(few: float, fewest: float, ratio: float, size: int) -> str:

@@ -113,7 +113,7 @@ def ranked(found: Sequence[Worth]) -> str:
     """Say for each problem what its saved bytes are worth, and whether the clock ranks them so."""
     lines = [
         f"{each.problem:<18} saved bytes are worth {each.bytes_share:4.0%} of the time, "
-        f"fusion saved {each.saved:4.0%}"
+        f"fusion saved {round(each.saved, 2) + 0.0:4.0%}"
         for each in found
     ]
     by_bytes = [e.problem for e in sorted(found, key=lambda e: -e.bytes_share)]

@@ -171,10 +171,11 @@ def _sizes(work: Workload) -> str:
 def _said(before: Counted, after: Counted) -> str:
     """Return the picture in a sentence, for those who do not see it."""
     old, new = before.traffic.bytes(), after.traffic.bytes()
+    fewer = f"{old / new:.2f} times fewer" if new < old else "no fewer"
     repeated = [s for s in after.stages if s.times > 1]
     again = "; ".join(f"{s.block} is computed {s.times:,.3g} times" for s in repeated)
     return (
-        f"Bytes to and from memory: {old:,} apart, {new:,} now ({old / new:.2f} times fewer). "
+        f"Bytes to and from memory: {old:,} apart, {new:,} now ({fewer}). "
         f"Operations: {before.flops:,} apart, {after.flops:,} now"
         + (f"; {again}." if again else ".")
     )

@@ -111,9 +111,19 @@ def test_the_fastest_order_may_miss_more() -> None:
 
 def test_a_rule_that_does_not_hold_is_not_said_to() -> None:
     numpy = Timing("NumPy", (1.0,))
-    found = {
-        name: Comparison(Timing(name, (s,)), numpy) for name, s in (("j-k", 4.0), ("k-j", 1.0))
-    }
-    misses = {"j-k": 1000, "k-j": 100}
-    assert "holds" in sentences.columns_said(misses, found)
-    assert "does not hold" in sentences.columns_said({"j-k": 100, "k-j": 100}, found)
+
+    def said(before_s: float, *misses: int) -> str:
+        times = {"j-k": before_s, "k-j": 1.0}
+        found = {name: Comparison(Timing(name, (s,)), numpy) for name, s in times.items()}
+        return sentences.columns_said(dict(zip(times, misses, strict=True)), found)
+
+    assert "4.0 times as fast. The rule holds" in said(4.0, 1000, 100)
+    assert "something else helps" in said(4.0, 100, 100)
+    assert "2.0 times as long. Here the rule does not hold" in said(0.5, 1000, 100)
+    assert "makes no difference" in said(1.04, 1000, 100)
+
+
+def test_a_column_stays_only_where_no_set_is_crowded() -> None:
+    two_ways = Cache(bytes=64 * 2 * 64, ways=2, line=64)
+    assert "they stay" in sentences.column_said(40, two_ways)
+    assert "hold 78 lines: they push" in sentences.column_said(76, two_ways)  # three in one set
