@@ -27,6 +27,7 @@ BUDGET = "0.2"  # of the time that a measurement takes for a reader
 KERNELS_OF_NUMPY = {"SSE": "Nehalem", "AVX2": "Haswell"}  # AVX-512 has those that are here
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SPIN = "while True: pass"
+NAIVE = "the naive answer is called right"
 
 Said = Mapping[str, str]
 Faults = Callable[[Said], Iterator[str]]
@@ -119,12 +120,33 @@ def shortcomings(notebook: Any, faults: Faults, setting: Setting) -> list[str]:
         for complaint in faults_of_output(cell.id, output)
     ]
     found += [
-        f"{name}: the naive answer is called right: {text.strip()}"
+        f"{name}: {NAIVE}: {text.strip()}"
         for name, text in texts.items()
         if ", as you said." in text
     ]
     with playing(setting):
         return found + list(faults(texts))
+
+
+def shortcomings_of(path: Path, setting: Setting, faults: Faults | None = None) -> list[str]:
+    """The shortcomings of a lesson; a naive answer has to be called right in a second run, too.
+
+    A race that a neighbour disturbs can come out as the naive answer says. ``faults`` are the
+    lesson's own statements by default.
+    """
+    judge = faults or statements(path)
+    found, again = [], None
+    for each in shortcomings(run(path, setting), judge, setting):
+        if NAIVE in each and again is None:
+            again = shortcomings(run(path, setting), judge, setting)
+        if NAIVE not in each or _in_the_same_cell(each, again or []):
+            found.append(each)
+    return found
+
+
+def _in_the_same_cell(shortcoming: str, others: Iterable[str]) -> bool:
+    cell = shortcoming.partition(NAIVE)[0]
+    return any(each.startswith(cell + NAIVE) for each in others)
 
 
 @contextlib.contextmanager

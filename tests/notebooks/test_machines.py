@@ -20,7 +20,7 @@ from lesson_runs import (
     run,
     settings,
     shortcomings,
-    statements,
+    shortcomings_of,
     text_of,
     texts_of,
 )
@@ -45,7 +45,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.mark.slow
 @pytest.mark.spread
 def test_a_lesson_holds_on_every_machine(path: Path, setting: Setting) -> None:
-    assert not shortcomings(run(path, setting), statements(path), setting)
+    assert not shortcomings_of(path, setting)
 
 
 @pytest.mark.notebook
@@ -58,7 +58,7 @@ def test_a_lesson_that_is_drawn_holds_on_a_machine_that_is_drawn(
         pytest.skip("a lesson is drawn by make test-long, and none is left out by make test-all")
     drawn = random.Random(seed)
     path, setting = drawn.choice(LESSONS), drawn.choice(settings())
-    found = shortcomings(run(path, setting), statements(path), setting)
+    found = shortcomings_of(path, setting)
     tried("lessons on other machines", 1)
     assert not found, f"{path.stem}, {setting}: {found}"
 
@@ -93,6 +93,16 @@ def test_a_naive_answer_that_is_called_right_is_found(tmp_path: Path) -> None:
     path = small(tmp_path, PREDICT, "guess.reveal(0.9)", "guess.reveal(0.1)")
     (found,) = shortcomings(run(path, Setting("any")), nothing_to_say, Setting("any"))
     assert found.startswith("cell-1: the naive answer is called right")
+
+
+@pytest.mark.notebook
+def test_a_naive_answer_must_be_called_right_twice(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    once = f"from pathlib import Path\nflag = Path({str(flag)!r})"
+    once += "\nguess.reveal(0.1 if flag.exists() else 0.9)\nflag.touch()"
+    path = small(tmp_path, PREDICT, once, "guess.reveal(0.9)")
+    (found,) = shortcomings_of(path, Setting("any"), nothing_to_say)
+    assert found.startswith("cell-2: the naive answer is called right")
 
 
 @pytest.mark.notebook

@@ -83,8 +83,10 @@ def bytes_and_clock(saved: float, gain: Comparison) -> str:
         return line + "fusion costs time here"
     if low > 0.8 * saved:
         return line + "the time follows the bytes"
-    if low > 1 + NEAR:
+    if low > 1 + NEAR and high < saved:
         return line + "a gain, and less than the bytes promise"
+    if low > 1 + NEAR:
+        return line + "a gain; perhaps all that the bytes promise"
     return line + "no gain in time that this measurement can see"
 
 

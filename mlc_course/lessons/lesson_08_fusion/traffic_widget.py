@@ -123,7 +123,7 @@ class TrafficWidget(Widget):
         )
 
     def draw_all(self) -> None:
-        """Count and draw every fusion, ten seconds, so that each choice is answered at once."""
+        """Count and draw every fusion beforehand, so that a choice is answered at once."""
         every = [(name, each.name) for name in PROBLEMS for each in staged(name).fusions]
         self.draw_ahead(functools.partial(compared, *each) for each in every)
         self.draw_ahead(functools.partial(self._picture, *each) for each in every)

@@ -133,7 +133,7 @@ class AssemblyLens(Widget):
         )
 
     def draw_all(self) -> None:
-        """Compile and draw every form, some seconds, so that each choice is answered at once."""
+        """Compile and draw every form beforehand, so that a choice is answered at once."""
         self.draw_ahead(
             functools.partial(self._picture, name, form.name)
             for name, problem in self._known.items()

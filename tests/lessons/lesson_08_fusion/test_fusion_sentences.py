@@ -46,6 +46,11 @@ def test_bytes_and_clock_are_set_beside_each_other(ratio: float, words: str) -> 
     assert words in sentences.bytes_and_clock(2.67, comparison(ratio))
 
 
+def test_a_gain_is_called_less_than_promised_only_where_the_whole_interval_is() -> None:
+    wide = sentences.bytes_and_clock(2.67, comparison(2.67, 0.3))
+    assert "perhaps all that the bytes promise" in wide and "less" not in wide
+
+
 def test_paper_is_held_against_the_clock_and_the_count() -> None:
     near = sentences.paper_and_clock("one", "three", 8, 3, comparison(2.5))
     assert "the bytes alone predict it" in near
