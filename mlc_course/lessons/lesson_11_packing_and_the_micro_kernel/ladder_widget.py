@@ -224,7 +224,7 @@ class LadderWidget(Widget):
     def _picture(self, record: Record, place: int | None) -> str:
         if self.source == "here":  # the record grows
             return self._drawn_now(record, place)
-        view = self.threads, self.machine, self.view, place
+        view = id(record), self.view, place  # records live as long as this widget
         return self.once(view, lambda: self._drawn_now(record, place))
 
     def _drawn_now(self, record: Record, place: int | None) -> str:
@@ -233,10 +233,12 @@ class LadderWidget(Widget):
         return record_svg(record, self.view, place)
 
     def draw_all(self) -> None:
-        """Draw the record that is shown with each rung chosen, so that a click is answered soon."""
+        """Draw every rung of the record that is shown, and this rung of the other records."""
+        every = [each for records in self._recorded.values() for each in records.values()]
+        pictures = [(each, min(self.selected, len(each["rungs"]) - 1)) for each in every]
         if self.record is not None:
-            record, places = self.record, range(self.count)
-            self.draw_ahead(functools.partial(self._picture, record, place) for place in places)
+            pictures += [(self.record, place) for place in range(self.count)]
+        self.draw_ahead(functools.partial(self._picture, *each) for each in pictures)
 
     def _reason(self, record: Record, rung: Record) -> str:
         part = timed_part(record, rung)
