@@ -230,6 +230,30 @@ def add_grade(subparsers: Subparsers) -> None:
     _add_json_switch(parser, "print the marks as JSON")
 
 
+def add_lecture(subparsers: Subparsers) -> None:
+    """``mlc-course lecture``: give a lesson in a hall."""
+    parser = _subcommand(subparsers, "lecture", "give a lesson from slides, with a live kernel")
+    parser.add_argument("lesson", metavar="NN", help="the lesson's number, such as 05")
+    parser.add_argument(
+        "--no-browser", dest="browser", action="store_false", help="only print the address"
+    )
+    parser.add_argument("--port", type=int, help="default: the first free one from 8899 on")
+    parser.add_argument(
+        "--poll",
+        dest="poll_port",
+        type=int,
+        metavar="PORT",
+        help="let phones on the local network vote, on this port",
+    )
+    _add_file(parser, "--html", "write the slides to a file instead")
+    parser.add_argument(
+        "--record",
+        dest="as_recording",
+        action="store_true",
+        help="run the lesson here, and keep what it shows for when there is no kernel",
+    )
+
+
 def _add_problem(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", type=_sizes, default=(), metavar="M,K,..", help="whole numbers")
     parser.add_argument("--threads", type=int, default=1, help="for NumPy and ours (default 1)")
@@ -310,6 +334,7 @@ COMMANDS: tuple[AddCommand, ...] = (
     add_compile,
     add_run,
     add_grade,
+    add_lecture,
 )
 
 

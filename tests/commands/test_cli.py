@@ -60,6 +60,7 @@ SHORTEST = {
     "compile": ["lora"],
     "run": ["lora"],
     "grade": ["submissions"],
+    "lecture": ["05"],
 }
 
 

@@ -30,11 +30,13 @@ from mlc_course.lessons.kit.tiles import (
 )
 from mlc_course.lessons.kit.widget import (
     INTERRUPT,
+    STYLE,
     Choice,
     Widget,
     charts,
     in_range,
     one_of,
+    script,
     table,
 )
 
@@ -54,6 +56,8 @@ __all__ = [
     "NS",
     "Place",
     "SIZES",
+    "STYLE",
+    "script",
     "Sizes",
     "LOADS",
     "Stepper",

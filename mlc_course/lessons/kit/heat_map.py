@@ -102,7 +102,7 @@ def heat_map_svg(heat: HeatMap) -> str:
         *(_badge(heat, place, mark) for place, mark in heat.marks.items()),
         _frame(heat, heat.best) if heat.best else "",
         _corners(heat, heat.selected) if heat.selected else "",
-        *(_text(8, below + 54 + 18 * i, note, size=13) for i, note in enumerate(heat.notes)),
+        *(_text(8, below + 54 + 18 * i, note, size=14) for i, note in enumerate(heat.notes)),
     ]
     return document(width, height, heat.title, parts)
 
@@ -133,8 +133,8 @@ def _legend(heat: HeatMap, y: int) -> list[str]:
         for i in range(24)
     ]
     ends = [
-        _text(LEFT - 8, y + 12, worst, anchor="end", size=13),
-        _text(LEFT + 224, y + 12, f"{best}: best (thick frame)", size=13),
+        _text(LEFT - 8, y + 12, worst, anchor="end", size=14),
+        _text(LEFT + 224, y + 12, f"{best}: best (thick frame)", size=14),
     ]
     return [*steps, *ends]
 
@@ -164,7 +164,7 @@ def _badge(heat: HeatMap, place: Place, mark: str) -> str:
         f'<circle cx="{x + 12}" cy="{y + 12}" r="11" fill="{PAGE_PAPER}" stroke="{PAGE_INK}" '
         'stroke-width="1.5"/>'
     )
-    return shape + _text(x + 12, y + 16.5, mark, anchor="middle", size=12, bold=True)
+    return shape + _text(x + 12, y + 16.5, mark, anchor="middle", size=14, bold=True)
 
 
 def _frame(heat: HeatMap, place: Place) -> str:

@@ -42,7 +42,8 @@ class Prediction(Widget):
         measured = f"{right} ({_number(answer)})" if isinstance(answer, int | float) else right
         self.outcome = measured
         if not self.guess:
-            said = f"You made no prediction. The answer is: <b>{html.escape(measured)}</b>."
+            none = '<span class="mlc-unasked">You made no prediction.</span>'
+            said = f"{none} The answer is: <b>{html.escape(measured)}</b>."
         else:
             verdict = "as you said" if self.guess == right else f"you said {self.guess}"
             said = f"<b>{html.escape(measured)}</b>, {html.escape(verdict)}."

@@ -38,7 +38,7 @@ NARROW = 380  # the pictures beside the matrices
 # What is in the cache is tinted; the element that is used now has a frame: a hit thin and blue,
 # a miss thick, orange and hatched.
 STYLE = """
-.mlc-visits text { font: 13px var(--jp-ui-font-family, sans-serif);
+.mlc-visits text { font: 14px var(--jp-ui-font-family, sans-serif);
   fill: var(--mlc-ink, #222221); }
 .mlc-visits .page { fill: var(--mlc-paper, #fffffe); }
 .mlc-visits .big { font-size: 15px; font-weight: bold; }

@@ -55,15 +55,15 @@ def _working_set(size: int, caches: Sequence[int]) -> list[str]:
     parts = [_text(LEFT, 58, said, bold=True), _bar(92, at(size))]
     for place, cache in enumerate(caches):
         parts.append(_line(at(cache), 88, 118, PAGE_INK))
-        parts.append(_text(at(cache), 83, f"L{place + 1} {kib(cache)}", anchor="middle", size=13))
-    return [*parts, _text(LEFT, 134, "0.5 KiB to 8 MiB, logarithmic", size=12)]
+        parts.append(_text(at(cache), 83, f"L{place + 1} {kib(cache)}", anchor="middle", size=14))
+    return [*parts, _text(LEFT, 134, "0.5 KiB to 8 MiB, logarithmic", size=14)]
 
 
 def _fetches(cell: Record, record: Record) -> list[str]:
     rows = record["sizes"][0]
     parts = [
         _text(LEFT, 172, "how often an element of B is fetched", bold=True),
-        _text(LEFT, 190, f"it is used {rows} times; logarithmic", size=12),
+        _text(LEFT, 190, f"it is used {rows} times; logarithmic", size=14),
     ]
     counted = zip(cell["b_times"][:2], cell["lines"][:2], strict=True)
     for place, (times, lines) in enumerate(counted):
@@ -71,7 +71,7 @@ def _fetches(cell: Record, record: Record) -> list[str]:
         share = math.log(max(times, 1)) / math.log(max(rows, 2))
         parts.append(_bar(y + 18, LEFT + 6 + (RIGHT - LEFT - 6) * share))
         said = f"into L{place + 1}: {times:.3g} x, {lines:,} lines of A, B and C"
-        parts.append(_text(LEFT, y + 13, said, size=13))
+        parts.append(_text(LEFT, y + 13, said, size=14))
     return parts
 
 
@@ -93,7 +93,7 @@ def _speed(cell: Record) -> list[str]:
         f'{y + 5}v12" stroke="{PAGE_INK}" stroke-width="2" fill="none"/>',
         _line(at(1), 358, 400, NUMPY),
         _text(at(1), 354, "NumPy", anchor="middle", colour=NUMPY, bold=True),
-        _text(LEFT, 408, f"whisker: {whisker}", size=12),
-        _text(LEFT, 438, f"hot loop: {each:.2f} loads and stores for each", size=13),
-        _text(LEFT, 455, f"multiply-add of {lanes} float32", size=13),
+        _text(LEFT, 408, f"whisker: {whisker}", size=14),
+        _text(LEFT, 438, f"hot loop: {each:.2f} loads and stores for each", size=14),
+        _text(LEFT, 455, f"multiply-add of {lanes} float32", size=14),
     ]

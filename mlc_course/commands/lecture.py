@@ -1,0 +1,46 @@
+"""``mlc-course lecture``: the slides of a lesson, live, or as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mlc_course.commands.lab import ROOT, has_browser
+from mlc_course.errors import UsageError
+from mlc_course.lecture import build, lesson_notebook, load, outdated, read_deck, record, serve
+
+NOTEBOOKS = ROOT / "notebooks"
+
+
+def run(
+    *,
+    lesson: str,
+    browser: bool,
+    port: int | None,
+    poll_port: int | None,
+    as_recording: bool,
+    html_path: Path | None,
+    notebooks: Path = NOTEBOOKS,
+) -> int:
+    """Give a lesson, record it, or write its slides to a file."""
+    notebook = lesson_notebook(notebooks, lesson)
+    if as_recording:
+        made = record(notebook)
+        print(f"{notebook.stem}: recorded on {made.label}")
+    elif html_path:
+        write(notebook, html_path)
+    else:
+        serve(notebook, browser=browser and has_browser(), port=port, poll_port=poll_port)
+    return 0
+
+
+def write(notebook: Path, path: Path) -> None:
+    """Write the slides as one file that needs no kernel and no network."""
+    deck = read_deck(notebook)
+    recording = load(deck.name)
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: no such folder", got=path.parent)
+    path.write_text(build(deck, recording), encoding="utf-8")
+    print(f"{path}: {len(deck.slides)} slides, recorded on {recording.label}")
+    if other := outdated(deck, recording):
+        hint = f"mlc-course lecture {deck.name[:2]} --record"
+        print(f"recorded with other code: {', '.join(other)}; {hint}")

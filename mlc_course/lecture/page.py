@@ -1,0 +1,89 @@
+"""One HTML page of a lesson's slides, with everything it needs inside: it asks nobody for anything
+but, when it is live, its own server for a kernel."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import asdict
+from importlib import resources
+from typing import Any
+
+import mistune
+
+from mlc_course.lecture.recording import Recording, digest
+from mlc_course.lecture.slides import Deck
+from mlc_course.lessons.kit import STYLE, script
+
+FILES = resources.files("mlc_course.lecture") / "page"
+
+
+def build(deck: Deck, recording: Recording, live: dict[str, Any] | None = None) -> str:
+    """Return the page; ``live`` has what it needs for a kernel: base, token and folder.
+
+    Without ``live``, the page opens from a file, and prints with ``?print-pdf``.
+    """
+    modules = {each["module"] for each in recording.widgets.values()}
+    data = {
+        "name": deck.name,
+        "live": live,
+        "recorded": recording.label,
+        "cells": {cell.name: _cell(cell, recording) for cell in deck.cells},
+        "slides": [asdict(slide) for slide in deck.slides],
+        "widgets": recording.widgets,
+        "scripts": {module: script(module) for module in sorted(modules)},
+    }
+    styles = "\n".join((read("vendor/reveal.css"), STYLE, read("deck.css")))
+    scripts = (read("vendor/reveal.js"), read("vendor/editor.js"))
+    return "\n".join(
+        (
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width">',
+            f"<title>{html.escape(deck.title)}</title>",
+            f'<link rel="icon" href="data:,"><style>{styles}</style></head>',
+            '<body><div class="reveal"><div class="slides"></div></div>',
+            f'<script type="application/json" id="deck">{embedded(data)}</script>',
+            *(f"<script>{each}</script>" for each in scripts),
+            f'<script type="module">{module("host.js", "kernel.js", "deck.js")}</script>',
+            "</body></html>",
+            "",
+        )
+    )
+
+
+def read(name: str) -> str:
+    """Return the text of a file of the page."""
+    text = (FILES / name).read_text(encoding="utf-8")
+    return text.replace("</script", "<\\/script") if name.endswith(".js") else text
+
+
+def module(*names: str) -> str:
+    """Return one script of several: what each takes from another is in the same scope."""
+    return re.sub(r"^(export |import .*\n)", "", "\n".join(map(read, names)), flags=re.MULTILINE)
+
+
+def embedded(data: object) -> str:
+    """Return JSON that ends no script element and begins no comment."""
+    text = json.dumps(data, ensure_ascii=False)
+    return text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
+
+
+def markdown(text: str) -> str:
+    """Return HTML of Markdown."""
+    return str(mistune.html(text))
+
+
+def _cell(cell: Any, recording: Recording) -> dict[str, Any]:
+    return {
+        "source": cell.source,
+        "isCode": cell.is_code,
+        "wall": markdown(cell.wall) if cell.wall else "",
+        "showsCode": cell.shows_code,
+        "showsResult": cell.shows_result,
+        "budget": cell.budget_s,
+        "poll": cell.poll,
+        "outputs": recording.outputs.get(cell.name, []),
+        "isOutdated": cell.is_code and recording.sources.get(cell.name) != digest(cell.source),
+    }

@@ -1,0 +1,90 @@
+// Jupyter's kernel protocol, as JSON text over the server's websocket.
+
+const GONE = ["restarting", "dead"]; // states of a kernel
+const RESULTS = ["stream", "display_data", "execute_result", "error"];
+
+// `live` has the server's base address, its token and the kernel's folder; `heard` has what happens:
+// opened(id, state), updated(id, state), told(id, content), lost(why).
+export class Kernel {
+  constructor(live, heard) {
+    Object.assign(this, { live, heard, jobs: new Map(), subshell: null, isLost: false });
+  }
+
+  async start() {
+    const made = await this.ask("", { method: "POST", body: JSON.stringify({ path: this.live.folder }) });
+    if (!made.ok) throw new Error(`the server answered ${made.status}`);
+    this.id = (await made.json()).id;
+    const from = location.origin.replace("http", "ws");
+    const address = `${from}${this.live.base}api/kernels/${this.id}/channels?token=${this.live.token}`;
+    this.socket = new WebSocket(address);
+    this.socket.onmessage = ({ data }) => typeof data === "string" && this.hear(JSON.parse(data));
+    this.socket.onclose = () => this.lose("The connection to the kernel is gone");
+    await new Promise((done, fail) => Object.assign(this.socket, { onopen: done, onerror: fail }));
+    this.send("create_subshell_request", {}, "control"); // widgets answer while a cell runs
+  }
+
+  ask(what, how) {
+    const headers = { Authorization: `token ${this.live.token}` };
+    return fetch(`${this.live.base}api/kernels${what}`, { ...how, headers });
+  }
+
+  send(type, content, channel = "shell") {
+    const id = crypto.randomUUID(), subshell_id = type === "comm_msg" ? this.subshell : null;
+    const header = {
+      msg_id: id, msg_type: type, session: "lecture", username: "", version: "5.4", subshell_id,
+      date: new Date().toISOString(),
+    };
+    const message = { channel, buffers: [], parent_header: {}, metadata: {}, content, header };
+    this.socket.send(JSON.stringify(message));
+    return id;
+  }
+
+  comm(comm_id, data) { this.send("comm_msg", { comm_id, data }); }
+
+  // Ends with the outputs, or with null when the kernel is lost; `begun` is called as it starts.
+  execute(code, begun = () => {}) {
+    return new Promise((done) => {
+      const content = {
+        code, silent: false, store_history: true, user_expressions: {}, allow_stdin: false,
+        stop_on_error: false,
+      };
+      this.jobs.set(this.send("execute_request", content), { outputs: [], done, begun });
+    });
+  }
+
+  interrupt() { return this.ask(`/${this.id}/interrupt`, { method: "POST" }); }
+
+  hear({ msg_type, content, parent_header }) {
+    const job = this.jobs.get(parent_header?.msg_id);
+    if (msg_type === "comm_open") this.heard.opened(content.comm_id, content.data?.state ?? {});
+    else if (msg_type === "comm_msg" && content.data.method === "update") {
+      this.heard.updated(content.comm_id, content.data.state);
+    } else if (msg_type === "comm_msg" && content.data.method === "custom") {
+      this.heard.told(content.comm_id, content.data.content);
+    } else if (msg_type === "execute_input") job?.begun();
+    else if (RESULTS.includes(msg_type)) job?.outputs.push({ ...content, output_type: msg_type });
+    else if (msg_type === "create_subshell_reply") this.subshell = content.subshell_id ?? null;
+    else if (msg_type === "status" && GONE.includes(content.execution_state)) {
+      this.lose("The kernel has died");
+    } else if (msg_type === "status" && content.execution_state === "idle" && job) {
+      this.jobs.delete(parent_header.msg_id);
+      job.done(job.outputs);
+    }
+  }
+
+  lose(why) {
+    if (this.isLost) return;
+    this.isLost = true;
+    for (const { done } of this.jobs.values()) done(null);
+    this.jobs.clear();
+    this.heard.lost(why);
+  }
+
+  async stop() {
+    this.isLost = true; // on purpose: nobody need hear of it
+    for (const { done } of this.jobs.values()) done(null);
+    this.jobs.clear();
+    this.socket?.close();
+    if (this.id) await this.ask(`/${this.id}`, { method: "DELETE" }).catch(() => {});
+  }
+}

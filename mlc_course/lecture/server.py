@@ -1,0 +1,124 @@
+"""Serve the slides of a lesson beside the kernels that run its cells."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.serverapp import ServerApp
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from mlc_course.errors import CourseError, MachineError
+from mlc_course.lecture.page import build
+from mlc_course.lecture.poll import Poll
+from mlc_course.lecture.recording import load
+from mlc_course.lecture.slides import lesson_notebook, read_deck
+
+FIRST_PORT, PORTS = 8899, 100
+
+
+class SlidesHandler(JupyterHandler):
+    """The page of one lesson's slides."""
+
+    def initialize(self, notebooks: Path, poll_address: str) -> None:
+        """Take where the notebooks are, and where phones vote ("" without a vote)."""
+        self.notebooks, self.poll_address = notebooks, poll_address
+
+    @web.authenticated
+    def get(self, number: str) -> None:
+        """Answer the page, or 404 with what is wrong."""
+        try:
+            deck = read_deck(lesson_notebook(self.notebooks, number))
+            recording = load(deck.name)
+        except CourseError as error:
+            raise web.HTTPError(404, str(error)) from None
+        live = {
+            "base": self.base_url,
+            "token": self.token,
+            "folder": str(self.notebooks.relative_to(self.settings["server_root_dir"])),
+            "poll": self.poll_address,
+        }
+        self.finish(build(deck, recording, live))
+
+
+class VotesHandler(JupyterHandler):
+    """What the slides ask of the poll."""
+
+    def initialize(self, poll: Poll) -> None:
+        """Take the poll."""
+        self.poll = poll
+
+    def check_xsrf_cookie(self) -> None:
+        """The token says who asks."""
+
+    @web.authenticated
+    def put(self) -> None:
+        """Open a question for the phones."""
+        asked = json.loads(self.request.body)
+        self.poll.open(asked["name"], asked["question"], tuple(asked["choices"]))
+        self.finish("{}")
+
+    @web.authenticated
+    def get(self) -> None:
+        """Answer the votes for the question that is open."""
+        self.finish(json.dumps({"name": self.poll.name, "votes": self.poll.tally()}))
+
+
+def add_handlers(app: Any, notebooks: Path, poll: Poll, poll_address: str) -> None:
+    """Have a Jupyter server answer at ``lecture/NUMBER``."""
+    own = {"notebooks": notebooks, "poll_address": poll_address}
+    handlers = [
+        (url_path_join(app.base_url, "lecture/votes"), VotesHandler, {"poll": poll}),
+        (url_path_join(app.base_url, r"lecture/(\d\d\w*)"), SlidesHandler, own),
+    ]
+    app.web_app.add_handlers(".*$", handlers)
+
+
+def free_port() -> int:
+    """Return the first free port from 8899 on; raises ``MachineError`` where there is none."""
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)):
+                return port
+    raise MachineError("lecture: no free port", expected=f"one of {PORTS} from {FIRST_PORT} on")
+
+
+def serve(notebook: Path, *, browser: bool, port: int | None, poll_port: int | None) -> None:
+    """Serve one lesson's slides until Ctrl-C, and open them in the browser or print the address.
+
+    ``poll_port`` lets phones vote. Raises ``UsageError`` before anything is started, for a lesson
+    without slides or without a recording.
+    """
+    load(read_deck(notebook).name)
+    os.environ["JUPYTER_NO_CONFIG"] = "1"  # no other extension: the server is up sooner
+    port, token = port or free_port(), secrets.token_hex(16)
+    poll = Poll()
+    poll_address = poll.listen(poll_port) if poll_port else ""
+    words = [
+        f"--ServerApp.root_dir={notebook.parent.parent}",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+        "--no-browser",
+        f"--IdentityProvider.token={token}",
+        "--KernelRestarter.time_to_dead=0.5",  # the wall hears of a dead kernel within a second
+        "--ServerApp.log_level=ERROR",
+    ]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        words.append("--allow-root")  # a container's only user; the server listens on loopback
+    app = ServerApp.instance()
+    app.initialize(words, find_extensions=False)
+    add_handlers(app, notebook.parent, poll, poll_address)
+    address = f"http://127.0.0.1:{port}/lecture/{notebook.stem[:2]}?token={token}"
+    print(f"Slides: {address}", flush=True)
+    if poll_address:
+        print(f"Votes:  {poll_address}", flush=True)
+    if browser:
+        webbrowser.open(address)
+    app.start()

@@ -1,0 +1,212 @@
+"""Slides in a real browser: they fit, they move, and they go on when the kernel does not."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+from slide_faults import slide_faults
+
+from mlc_course.lecture import build, load, read_deck
+
+from .conftest import PATIENCE_S, ROOT, free_port, new_page
+
+pytestmark = pytest.mark.browser
+
+LESSONS = [
+    path
+    for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    if '"slide_type": "slide"' in path.read_text(encoding="utf-8")
+]
+SIZES = ({"width": 1280, "height": 720}, {"width": 1920, "height": 1080})
+READY = "document.body.dataset.ready"
+# A name for two different patterns would paint one of them wrong.
+PATTERNS = """() => {
+  const seen = new Map(), faults = [];
+  for (const each of document.querySelectorAll(".slides svg :is(pattern, clipPath, marker)[id]")) {
+    if ((seen.get(each.id) ?? each.outerHTML) !== each.outerHTML) faults.push(each.id);
+    seen.set(each.id, each.outerHTML);
+  }
+  return faults;
+}"""
+
+
+@pytest.fixture(params=LESSONS, ids=lambda path: path.stem[:2])
+def deck_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    deck = read_deck(request.param)
+    path = tmp_path / f"{deck.name}.html"
+    path.write_text(build(deck, load(deck.name)), encoding="utf-8")
+    return path
+
+
+def opened(browser: BrowserContext, address: str, heard: list[str]) -> Page:
+    page = browser.new_page()
+    page.on("pageerror", lambda error: heard.append(f"error: {error}"))
+    page.on("request", lambda request: heard.append(request.url))
+    page.goto(address)
+    page.wait_for_function(READY)
+    return page
+
+
+def test_every_slide_fits_and_can_be_read_from_the_back(
+    browser: BrowserContext, deck_file: Path
+) -> None:
+    heard: list[str] = []
+    page = opened(browser, deck_file.as_uri(), heard)
+    try:
+        for size in SIZES:
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            page.wait_for_timeout(500)
+            assert slide_faults(page) == []
+        assert page.evaluate(PATTERNS) == []
+        assert {each.split(":")[0] for each in heard} <= {"file", "blob", "data"}, heard
+    finally:
+        page.close()
+
+
+def wait_until_live(page: Page) -> None:
+    expect(page.locator('.origin[data-live="false"]:not(:empty)')).to_have_count(0)
+
+
+def slide(page: Page) -> Locator:
+    return page.locator("section.present")
+
+
+def go_to(page: Page, headline: str) -> None:
+    page.evaluate(
+        """(headline) => Reveal.slide(Reveal.getSlides().findIndex(
+          (each) => each.querySelector("h1, h2")?.textContent.includes(headline)))""",
+        headline,
+    )
+    expect(slide(page).locator("h1, h2").first).to_contain_text(headline)
+
+
+def wait_for_question(votes: str, name: str) -> None:
+    for _ in range(10 * PATIENCE_S):
+        with urllib.request.urlopen(f"{votes}/now", timeout=PATIENCE_S) as reply:
+            if json.load(reply) == name:
+                return
+        time.sleep(0.1)
+    pytest.fail(f"the phones never saw {name}")
+
+
+class Lecture:
+    """A lecture that was begun on the command line, and its page."""
+
+    def __init__(self, process: subprocess.Popen[str], page: Page, votes: str) -> None:
+        self.process, self.page, self.votes = process, page, votes
+        self.heard: list[str] = []
+
+    def kernels(self) -> list[psutil.Process]:
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        return [each for each in children if "ipykernel_launcher" in " ".join(each.cmdline())]
+
+
+@pytest.fixture
+def lecture(browser: BrowserContext) -> Iterator[Lecture]:
+    votes = free_port()
+    words = [sys.executable, "-m", "mlc_course.commands", "lecture", "05", "--no-browser"]
+    words += [f"--port={free_port()}", f"--poll={votes}"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    address = process.stdout.readline().removeprefix("Slides: ").strip()
+    try:
+        with new_page(browser) as page:
+            page.set_viewport_size(SIZES[0])  # type: ignore[arg-type]
+            made = Lecture(process, page, f"http://127.0.0.1:{votes}")
+            page.on("request", lambda request: made.heard.append(request.url))
+            page.goto(address)
+            page.wait_for_function(READY)
+            yield made
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE_S)
+        process.stdout.close()
+
+
+def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture) -> None:
+    page = lecture.page
+    wait_until_live(page)
+
+    # the keys
+    page.keyboard.press("End")
+    expect(slide(page)).to_contain_text("What you can now say")
+    page.keyboard.press("Home")
+    expect(slide(page)).to_contain_text("5. Loop reorder")
+    page.keyboard.press("ArrowRight")
+    expect(slide(page)).to_contain_text("Six programs")
+    with page.expect_popup() as popup:
+        page.keyboard.press("s")
+    expect(popup.value.locator("#plan")).to_contain_text("planned from 2:00 to 3:00")
+    expect(popup.value.locator("#notes")).to_contain_text("i-j-k")
+
+    # a vote, by hand and by phone, stays beside the outcome
+    go_to(page, "How much slower")
+    slide(page).get_by_role("button", name="add a vote for 5 to 20").click()
+    wait_for_question(lecture.votes, "predict-slowest")
+    vote = json.dumps({"name": "predict-slowest", "choice": 2}).encode()
+    urllib.request.urlopen(f"{lecture.votes}/vote", vote, timeout=PATIENCE_S).close()
+    expect(slide(page).locator("output").nth(2)).to_have_text("2")
+    go_to(page, "What the hall said")
+    expect(slide(page).locator("output").nth(2)).to_have_text("2")
+    expect(slide(page)).to_contain_text("The answer is")
+    expect(slide(page)).not_to_contain_text("You made no prediction", use_inner_text=True)
+
+    # code that is edited runs
+    go_to(page, "How far does each loop jump")
+    editor = slide(page).locator(".cm-content")
+    editor.click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text("import time\ntime.sleep(2)\nprint('edited')")
+    page.keyboard.press("Shift+Enter")
+    expect(slide(page).locator(".origin")).to_contain_text("running")
+    page.keyboard.press("Escape")
+    expect(slide(page).locator(".result")).to_have_text("edited")
+
+    # the kernel dies: the wall says so, keeps its recordings, and still moves
+    go_to(page, "The loop-order dial")
+    for kernel in lecture.kernels():
+        kernel.kill()
+    expect(page.locator(".banner")).to_contain_text("The kernel has died")
+    expect(slide(page).locator(".origin")).to_contain_text("recorded")
+    slide(page).get_by_test_id("order-k-n-m").check()
+    expect(slide(page).get_by_test_id("said")).to_contain_text("k-n-m")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowRight")
+    slide(page).get_by_test_id("measure").click()
+    expect(slide(page).get_by_test_id("status")).to_contain_text("No kernel")
+
+    # R starts anew
+    page.keyboard.press("Escape")
+    page.keyboard.press("r")
+    expect(page.locator(".banner")).to_be_hidden()
+    page.keyboard.press("Home")
+    expect(page.locator('.origin[data-live="true"]')).not_to_have_count(0)
+
+    own = re.compile(r"(?:http|ws|blob:http)://127\.0\.0\.1:\d+/|about:blank|data:,")
+    assert [each for each in lecture.heard if not own.match(each)] == []
+
+
+def test_what_cannot_begin_says_why_before_anything_is_started(capfd: Any) -> None:
+    words = [sys.executable, "-m", "mlc_course.commands", "lecture"]
+    for more, said in (
+        (["14"], "no such lesson"),
+        (["05", "--poll", "99999"], "for votes"),
+        (["05", "--html", "nowhere/at/all.html"], "no such folder"),
+    ):
+        ended = subprocess.run(
+            [*words, *more, "--no-browser"], capture_output=True, text=True, timeout=PATIENCE_S
+        )
+        assert ended.returncode == 2
+        assert said in ended.stderr and "Traceback" not in ended.stderr

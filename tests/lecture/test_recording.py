@@ -1,0 +1,67 @@
+"""What a recording keeps, and what it never loses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from mlc_course.errors import CourseError, UsageError
+from mlc_course.lecture import load, outdated, path_of, read_deck, record
+
+FIRST = """from mlc_course.lessons.kit import predict
+asked = predict('How many?', ['one', 'two'])
+asked"""
+
+
+def notebook(tmp_path: Path, *sources: str) -> Path:
+    cells = [nbformat.v4.new_code_cell(source, id=f"c{at}") for at, source in enumerate(sources)]
+    cells[0].metadata |= {"slideshow": {"slide_type": "slide"}, "lecture": {"wall": ["# 1"]}}
+    path = tmp_path / "01_sample.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
+@pytest.mark.slow
+def test_outputs_and_widgets_are_kept_without_their_scripts(tmp_path: Path) -> None:
+    made = record(notebook(tmp_path, FIRST, "print('hello')", "1 + 1"), tmp_path)
+    assert load("01_sample", tmp_path) == made
+    (widget,) = made.widgets.values()
+    assert widget["state"]["choices"] == ["one", "two"]
+    assert widget["module"] == "mlc_course.lessons.kit.prediction"
+    assert "_esm" not in widget["state"] and "_css" not in widget["state"]
+    assert made.outputs["c1"] == [{"output_type": "stream", "name": "stdout", "text": "hello\n"}]
+    assert made.outputs["c2"][0]["data"] == {"text/plain": "2"}
+
+
+@pytest.mark.slow
+def test_a_cell_that_fails_leaves_the_recording_before_untouched(tmp_path: Path) -> None:
+    path_of("01_sample", tmp_path).write_text("before")
+    with pytest.raises(CourseError, match="fails"):
+        record(notebook(tmp_path, "1 / 0"), tmp_path)
+    assert path_of("01_sample", tmp_path).read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "01_sample.ipynb",
+        "01_sample.json",
+    ]
+
+
+def test_other_code_is_noticed(tmp_path: Path) -> None:
+    deck = read_deck(notebook(tmp_path, "1", "2"))
+    known = {"machine": "m", "date": "d", "outputs": {}, "widgets": {}}
+    path_of("01_sample", tmp_path).write_text(json.dumps({**known, "sources": {"gone": "0"}}))
+    assert outdated(deck, load("01_sample", tmp_path)) == ["c0", "c1", "gone"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"machine": "m"}', "null"])
+def test_a_file_that_is_no_recording_is_refused(tmp_path: Path, text: str) -> None:
+    path_of("01_sample", tmp_path).write_text(text)
+    with pytest.raises(UsageError, match="not a recording"):
+        load("01_sample", tmp_path)
+
+
+def test_a_lesson_without_recording_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--record"):
+        load("01_sample", tmp_path)
