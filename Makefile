@@ -83,7 +83,7 @@ doctor: setup ## is this machine ready?
 
 bench: setup ## every benchmark, held against the numbers it was built for; JSON and pictures in out/
 	@mkdir -p $(OUT)
-	@status=0; for name in lessons memory ladder intervals tiles tune grading evidence verify superoptimize codegen_cpu; do \
+	@status=0; for name in lessons lecture memory ladder intervals tiles tune grading evidence verify superoptimize codegen_cpu; do \
 	  script=benchmarks/$$name.py; echo "$$script"; \
 	  $(BIN)/python "$$script" --check --json "$(OUT)/$$name.json" --plot "$(OUT)/$$name.svg" \
 	    || status=1; done; exit $$status

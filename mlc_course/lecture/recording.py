@@ -99,10 +99,10 @@ def record(notebook: Path, folder: Path = RECORDINGS) -> Recording:
 
     deck = read_deck(notebook)
     found = nbformat.read(notebook, as_version=4)
-    carried = {cell.source: dict(cell.carry) for cell in deck.code if cell.carry}
+    carried = {at: dict(cell.carry) for at, cell in enumerate(deck.code, 1) if cell.carry}
     with tempfile.TemporaryDirectory() as place:
         answers = Path(place) / "answers.json"
-        asks = nbformat.v4.new_code_cell(ASK_WIDGETS.format(_by_name(carried), str(answers)))
+        asks = nbformat.v4.new_code_cell(ASK_WIDGETS.format(carried, str(answers)))
         found.cells.append(asks)
         count = sum(cell.cell_type == "code" for cell in found.cells)
         with tqdm(total=count, desc=f"recording {notebook.stem}", unit="cell") as bar:
@@ -127,11 +127,6 @@ def record(notebook: Path, folder: Path = RECORDINGS) -> Recording:
     )
     _write(path_of(notebook.stem, folder), made)
     return made
-
-
-def _by_name(carried: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The values to carry, by the variable that the last line of the cell names."""
-    return {source.strip().splitlines()[-1]: values for source, values in carried.items()}
 
 
 def _machine() -> str:

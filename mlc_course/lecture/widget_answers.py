@@ -17,17 +17,19 @@ from ipywidgets.widgets import widget as ipywidgets_widget
 from mlc_course.lessons.kit import Choice, Widget
 
 MOST_VIEWS = 48  # combinations of choices of one widget
-MOST_BYTES = 400_000
+MOST_BYTES = 1_500_000
 MOST_S = 20.0
+# The player's frames of all steps are in the page; the other two say what Python is doing.
+OF_THE_PAGE = ("step", "status", "busy")
 
 
-def write_answers(carried: Mapping[str, Mapping[str, Sequence[Any]]], path: str) -> None:
+def write_answers(carried: Mapping[int, Mapping[str, Sequence[Any]]], path: str) -> None:
     """Write what every living widget answers, as JSON by model; ``carried`` adds values to try.
 
-    ``carried`` maps the name of a notebook's variable to values of the widget's traits.
+    ``carried`` maps the number of a code cell, whose result is a widget, to values of its traits.
     """
-    notebook = vars(sys.modules["__main__"])
-    further = {id(notebook[name]): values for name, values in carried.items()}
+    results = vars(sys.modules["__main__"]).get("Out", {})
+    further = {id(results[number]): values for number, values in carried.items()}
     found = {
         widget.model_id: answers(widget, further.get(id(widget), {}))
         for widget in list(ipywidgets_widget._instances.values())  # no public name is left
@@ -44,7 +46,7 @@ def asked_traits(widget: Widget) -> list[str]:
         for name in widget.keys
         if name in widget.traits(sync=True)
         and any(listening.get(name, {}).get("change", ()))
-        and name not in ("comm", "status", "busy")
+        and name not in OF_THE_PAGE
     ]
 
 
@@ -88,7 +90,7 @@ def tried(widget: Widget, chosen: Mapping[str, Sequence[Any]]) -> Iterator[tuple
             size += len(json.dumps(changed))
             if size > MOST_BYTES or time.monotonic() > ends:
                 return
-            found.append((json.dumps(values), changed))
+            found.append((json.dumps(values, separators=(",", ":"), ensure_ascii=False), changed))
     finally:
         for name in chosen:
             setattr(widget, name, first[name])

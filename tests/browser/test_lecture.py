@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 from slide_faults import slide_faults
 
-from mlc_course.lecture import build, load, read_deck
+from mlc_course.lecture import build, lesson_notebook, load, read_deck
 
 from .conftest import PATIENCE_S, ROOT, free_port, new_page
 
@@ -196,6 +196,57 @@ def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture
 
     own = re.compile(r"(?:http|ws|blob:http)://127\.0\.0\.1:\d+/|about:blank|data:,")
     assert [each for each in lecture.heard if not own.match(each)] == []
+
+
+@pytest.fixture
+def page_of(browser: BrowserContext, tmp_path: Path) -> Iterator[Callable[[str], Page]]:
+    """Opens the slides of a lesson from a file, without a kernel."""
+    pages: list[Page] = []
+
+    def open_lesson(number: str) -> Page:
+        deck = read_deck(lesson_notebook(ROOT / "notebooks", number))
+        path = tmp_path / f"{number}.html"
+        path.write_text(build(deck, load(deck.name)), encoding="utf-8")
+        pages.append(opened(browser, path.as_uri(), []))
+        return pages[-1]
+
+    yield open_lesson
+    for page in pages:
+        page.close()
+
+
+def test_without_a_kernel_recorded_choices_move_and_others_are_taken_back(
+    page_of: Callable[[str], Page],
+) -> None:
+    page = page_of("16")
+    go_to(page, "Walk through it")
+    page.locator("section.present").get_by_test_id("map").locator('[id="block-2-1"]').click()
+    expect(slide(page).get_by_test_id("status")).to_contain_text("x=2, y=1")
+    slide(page).get_by_test_id("forward").click()
+    expect(slide(page).get_by_test_id("status")).to_contain_text("iteration k=1")
+
+    page = page_of("06")
+    go_to(page, "The map")
+    shown = slide(page).get_by_test_id("chart")
+    measured = shown.inner_html()
+    slide(page).get_by_test_id("view-L1 misses").check()
+    expect(shown).not_to_contain_text("Speed in units of NumPy")
+    slide(page).get_by_test_id("view-measured").check()
+    expect(shown).to_contain_text("Speed in units of NumPy")
+    assert shown.inner_html() == measured
+    slide(page).get_by_test_id("cell-0-0").click()
+    expect(slide(page).get_by_test_id("status")).to_contain_text("this choice was not recorded")
+    assert shown.inner_html() == measured
+
+
+def test_a_deck_prints_one_page_a_slide(page_of: Callable[[str], Page], tmp_path: Path) -> None:
+    page = page_of("05")
+    slides = int(page.evaluate("Reveal.getTotalSlides()"))
+    page.goto(page.url.split("#")[0] + "?print-pdf")
+    page.wait_for_function(READY)
+    page.wait_for_timeout(1000)
+    printed = page.pdf(prefer_css_page_size=True, print_background=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == slides
 
 
 def test_what_cannot_begin_says_why_before_anything_is_started(capfd: Any) -> None:

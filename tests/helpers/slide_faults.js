@@ -17,7 +17,8 @@ async (smallest) => {
       if (!shows(it) || it.closest(unseen)) continue;
       const box = it.getBoundingClientRect(), style = getComputedStyle(it);
       if (!it.closest(".origins") && it !== inner) bottom = Math.max(bottom, (box.bottom - frame.top) / scale);
-      if (box.right > frame.right + 1 || box.left < frame.left - 1) blame("wider than the slide", it);
+      const edge = it.closest(".mlc-grid") ?? it; // it cuts its picture off
+      if (Math.min(box.right, edge.getBoundingClientRect().right) > frame.right + 1 || box.left < frame.left - 1) blame("wider than the slide", it);
       for (const [axis, over] of [["overflowY", it.scrollHeight - it.clientHeight], ["overflowX", it.scrollWidth - it.clientWidth]]) {
         if (["auto", "scroll", "hidden"].includes(style[axis]) && over > 2 && it.clientWidth && it !== inner) blame("scrolls", it);
       }

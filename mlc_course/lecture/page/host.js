@@ -62,7 +62,7 @@ export class Model {
   // What Python answered to the choices that are made now; without an answer they are taken back.
   answer(changed) {
     const chosen = (this.recorded.chosen ?? []).map((name) => this.state[name]);
-    const view = this.recorded.views?.[pythonJson(chosen)];
+    const view = this.recorded.views?.[JSON.stringify(chosen)];
     const isKnown = view && Object.keys(changed).every((name) => (
       !this.recorded.asks.includes(name) || this.recorded.chosen.includes(name)));
     if (isKnown) {
@@ -84,9 +84,6 @@ export class Model {
     this.update({ status: text });
   }
 }
-
-// As json.dumps writes a list, which is how the views are named.
-const pythonJson = (values) => `[${values.map((value) => JSON.stringify(value)).join(", ")}]`;
 
 export const show = async (model, place) => {
   const el = document.createElement("div");
