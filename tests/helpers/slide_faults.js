@@ -16,7 +16,7 @@ async (smallest) => {
     for (const it of slide.querySelectorAll("*")) {
       if (!shows(it) || it.closest(unseen)) continue;
       const box = it.getBoundingClientRect(), style = getComputedStyle(it);
-      if (!it.closest(".origins") && it !== inner) bottom = Math.max(bottom, (box.bottom - frame.top) / scale);
+      if (!it.closest(".origins") && it !== inner && !it.ownerSVGElement) bottom = Math.max(bottom, (box.bottom - frame.top) / scale);
       const edge = it.closest(".mlc-grid") ?? it; // it cuts its picture off
       if (Math.min(box.right, edge.getBoundingClientRect().right) > frame.right + 1 || box.left < frame.left - 1) blame("wider than the slide", it);
       for (const [axis, over] of [["overflowY", it.scrollHeight - it.clientHeight], ["overflowX", it.scrollWidth - it.clientWidth]]) {
@@ -24,7 +24,7 @@ async (smallest) => {
       }
       const text = [...it.childNodes].filter((kid) => kid.nodeType === 3).map((kid) => kid.data.trim()).join("");
       if (!text || ["STYLE", "SCRIPT", "OPTION"].includes(it.tagName)) continue;
-      const zoom = it.ownerSVGElement ? it.getScreenCTM().d : scale * it.currentCSSZoom; // an SVG has a scale of its own
+      const zoom = it.ownerSVGElement ? Math.hypot(it.getScreenCTM().c, it.getScreenCTM().d) : scale * it.currentCSSZoom; // an SVG has a scale of its own
       const pixels = parseFloat(style.fontSize) * zoom * 1080 / innerHeight;
       if (pixels < smallest - 0.5) blame(`${pixels.toFixed(1)} px, "${text.slice(0, 24)}"`, it);
     }

@@ -20,7 +20,7 @@ function render({ model, el }) {
   el.append(
     element("div", { class: "mlc-controls" }, radios(model, "problem", "program", names), measure),
     forms, statusLine(model), reason,
-    element("div", { class: "mlc-beside mlc-lens" },
+    element("div", { class: "mlc-beside mlc-lens", "data-testid": "panes" },
       element("div", {}, title("the program: L load, A arithmetic, S store"), program),
       element("div", {}, title("its hot loop, as LLVM wrote it: P is a spill"), code)),
     chart,
