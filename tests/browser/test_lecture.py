@@ -194,6 +194,15 @@ def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture
     page.keyboard.press("Home")
     expect(page.locator('.origin[data-live="true"]')).not_to_have_count(0)
 
+    # the server dies as well
+    wait_until_live(page)
+    lecture.process.kill()
+    expect(page.locator(".banner")).to_contain_text("The connection to the kernel is gone")
+    page.keyboard.press("ArrowRight")
+    expect(slide(page)).to_contain_text("Six programs")
+    page.keyboard.press("r")
+    expect(page.locator(".banner")).to_contain_text("There is no kernel")
+
     own = re.compile(r"(?:http|ws|blob:http)://127\.0\.0\.1:\d+/|about:blank|data:,")
     assert [each for each in lecture.heard if not own.match(each)] == []
 
