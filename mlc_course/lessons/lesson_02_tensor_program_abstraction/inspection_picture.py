@@ -28,7 +28,7 @@ STYLE = """
   fill: var(--mlc-ink, #222221); }
 .mlc-block .page { fill: var(--mlc-paper, #fffffe); }
 .mlc-block .name { font: bold 14px var(--jp-code-font-family, monospace); }
-.mlc-block .index { font-size: 13px; fill-opacity: 0.75; }
+.mlc-block .index { font-size: 14px; fill-opacity: 0.75; }
 .mlc-block .cell { fill: var(--mlc-paper, #fffffe); stroke: var(--mlc-ink, #222221);
   stroke-opacity: 0.3; }
 .mlc-block .read { fill: none; stroke: var(--mlc-ours, #0072b2); stroke-width: 3; }
@@ -38,7 +38,7 @@ STYLE = """
 .mlc-block .cross { stroke: #d55e00; stroke-width: 3; fill: none; }
 .mlc-block .missed { fill: none; stroke: #d55e00; stroke-width: 2.5; stroke-dasharray: 5 3; }
 .mlc-block .zero { fill-opacity: 1; }
-.mlc-block .count { font-weight: bold; font-size: 13px; }
+.mlc-block .count { font-weight: bold; font-size: 14px; }
 .mlc-block .count, .mlc-block .zero { paint-order: stroke;
   stroke: var(--mlc-paper, #fffffe); stroke-width: 2px; }
 """
