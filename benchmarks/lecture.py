@@ -1,4 +1,4 @@
-"""How soon is a lecture on the wall, and how fast does it answer?
+"""The time until a lecture is on the wall, and the times in which it answers.
 
 Starts ``mlc-course lecture`` as an instructor does, with a headless Chromium that is open already,
 and measures the first slide after the command, a change of slide until it is painted, the answer of

@@ -26,7 +26,6 @@ def build(deck: Deck, recording: Recording, live: dict[str, Any] | None = None) 
     """
     modules = {each["module"] for each in recording.widgets.values()}
     data = {
-        "name": deck.name,
         "live": live,
         "recorded": recording.label,
         "cells": {cell.name: _cell(cell, recording) for cell in deck.cells},

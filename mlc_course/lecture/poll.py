@@ -75,17 +75,20 @@ class Poll:
     def listen(self, port: int) -> str:
         """Serve the page for phones on all interfaces, and return its address.
 
-        Raises ``MachineError`` when the port is taken.
+        Port 0 means any free one. Raises ``UsageError`` for a port that does not exist, and
+        ``MachineError`` for one that is taken.
         """
         handlers = [("/", VotePage), ("/vote", Vote), ("/now", Now)]
         app = web.Application([(path, handler, {"poll": self}) for path, handler in handlers])
         try:
             line = socket.create_server(("0.0.0.0", port))
-        except (OSError, OverflowError) as error:
+        except OverflowError:
+            raise UsageError("lecture: no such port for votes", got=port) from None
+        except OSError as error:
             raise MachineError(f"lecture: port {port} for votes", got=error) from None
         line.setblocking(False)
         httpserver.HTTPServer(app, max_body_size=1000).add_socket(line)
-        return f"http://{own_address()}:{port}"
+        return f"http://{own_address()}:{line.getsockname()[1]}"
 
 
 def own_address() -> str:

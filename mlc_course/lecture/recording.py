@@ -1,4 +1,4 @@
-"""What a lesson showed on one machine on one day, kept for a wall or a page without a kernel.
+"""Recordings: the outputs of a lesson on one machine and day, for a wall without a kernel.
 
 A widget is kept as its state. Where the values that can be chosen in it are few, each is chosen
 once, and what Python answered is kept too, so that the widget moves without Python.
@@ -141,6 +141,8 @@ def _outputs(cell: Any) -> list[dict[str, Any]]:
 def _output(output: Any) -> dict[str, Any]:
     if output.output_type == "stream":
         return {"output_type": "stream", "name": output.name, "text": output.text}
+    if output.output_type == "error":
+        return {"output_type": "error", "ename": output.ename, "evalue": output.evalue}
     data = {kind: output.data[kind] for kind in KEPT if kind in output.data}
     best = next(kind for kind in KEPT if kind in data)
     kept = {best: data[best]}

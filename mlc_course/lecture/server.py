@@ -15,7 +15,7 @@ from jupyter_server.serverapp import ServerApp
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from mlc_course.errors import CourseError, MachineError
+from mlc_course.errors import CourseError, MachineError, UsageError
 from mlc_course.lecture.page import build
 from mlc_course.lecture.poll import Poll
 from mlc_course.lecture.recording import load
@@ -49,14 +49,11 @@ class SlidesHandler(JupyterHandler):
 
 
 class VotesHandler(JupyterHandler):
-    """What the slides ask of the poll."""
+    """The poll, as the slides use it."""
 
     def initialize(self, poll: Poll) -> None:
         """Take the poll."""
         self.poll = poll
-
-    def check_xsrf_cookie(self) -> None:
-        """The token says who asks."""
 
     @web.authenticated
     def put(self) -> None:
@@ -90,17 +87,30 @@ def free_port() -> int:
     raise MachineError("lecture: no free port", expected=f"one of {PORTS} from {FIRST_PORT} on")
 
 
+def check_port(port: int | None) -> None:
+    """Raise ``UsageError`` for a port that does not exist, ``MachineError`` for one in use."""
+    if port is None:
+        return
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OverflowError:
+        raise UsageError("lecture: no such port", expected="0 to 65535", got=port) from None
+    except OSError as error:
+        raise MachineError(f"lecture: port {port}", got=error) from None
+
+
 def serve(notebook: Path, *, browser: bool, port: int | None, poll_port: int | None) -> None:
     """Serve one lesson's slides until Ctrl-C, and open them in the browser or print the address.
 
-    ``poll_port`` lets phones vote. Raises ``UsageError`` before anything is started, for a lesson
-    without slides or without a recording.
+    ``poll_port`` lets phones vote. Raises before anything is started: ``UsageError`` for a lesson
+    without slides or recording, or a port that does not exist; ``MachineError`` for one in use.
     """
+    check_port(port)
     load(read_deck(notebook).name)
     os.environ["JUPYTER_NO_CONFIG"] = "1"  # no other extension: the server is up sooner
     port, token = port or free_port(), secrets.token_hex(16)
     poll = Poll()
-    poll_address = poll.listen(poll_port) if poll_port else ""
+    poll_address = "" if poll_port is None else poll.listen(poll_port)
     words = [
         f"--ServerApp.root_dir={notebook.parent.parent}",
         f"--port={port}",

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Slide:
-    """What is on the wall at a time; ``starts`` is the planned minute at which it comes up."""
+    """One slide, for some ``minutes``, planned from the minute ``starts`` on."""
 
     places: tuple[Place, ...]
     notes: str
@@ -161,9 +161,9 @@ def group(cells: Sequence[Any]) -> Iterator[Slide]:
         else:
             notes = "\n".join(filter(None, (notes, text)))
         first, *further = own.get("parts", [[]])
+        minutes /= 1 + len(further)  # a large widget goes on over several slides, which share them
         places.append(Place(cell.id, tuple(first)))
-        for hidden in further:  # a large widget goes on over several slides, and shares the minutes
-            minutes /= 2
+        for hidden in further:
             yield Slide(tuple(places), notes, minutes, 0.0)
             places = [Place(cell.id, tuple(hidden), is_continued=True)]
     yield Slide(tuple(places), notes, minutes, 0.0)
@@ -173,7 +173,7 @@ def number_minutes(slides: Iterator[Slide]) -> Iterator[Slide]:
     """Yield the slides with the minute at which each is planned to come up."""
     past = 0.0
     for each in slides:
-        yield Slide(each.places, each.notes, each.minutes, past)
+        yield replace(each, starts=past)
         past += each.minutes
 
 

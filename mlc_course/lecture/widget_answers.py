@@ -1,4 +1,4 @@
-"""What the widgets of a kernel answer to each choice, asked once, so that they move without it."""
+"""Answers of a kernel's widgets to every choice, asked once, so that they move without it."""
 
 from __future__ import annotations
 

@@ -187,15 +187,22 @@ def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture
     slide(page).get_by_test_id("measure").click()
     expect(slide(page).get_by_test_id("status")).to_contain_text("No kernel")
 
-    # R starts anew
+    # R starts anew, however often it is pressed, and so does a page that is loaded again
     page.keyboard.press("Escape")
+    page.keyboard.press("r")
     page.keyboard.press("r")
     expect(page.locator(".banner")).to_be_hidden()
     page.keyboard.press("Home")
     expect(page.locator('.origin[data-live="true"]')).not_to_have_count(0)
 
-    # the server dies as well
     wait_until_live(page)
+    assert len(lecture.kernels()) == 1
+    page.reload()
+    page.wait_for_function(READY)
+    wait_until_live(page)
+    assert len(lecture.kernels()) == 1
+
+    # the server dies as well
     lecture.process.kill()
     expect(page.locator(".banner")).to_contain_text("The connection to the kernel is gone")
     page.keyboard.press("ArrowRight")
@@ -263,6 +270,8 @@ def test_what_cannot_begin_says_why_before_anything_is_started(capfd: Any) -> No
     for more, said in (
         (["14"], "no such lesson"),
         (["05", "--poll", "99999"], "for votes"),
+        (["05", "--port", "99999"], "no such port"),
+        (["05", "--port", "-1"], "no such port"),
         (["05", "--html", "nowhere/at/all.html"], "no such folder"),
     ):
         ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""What no wall may show: a slide that is cut off or scrolls, and text that the hall cannot read."""
+"""Find slides that are cut off or scroll, and text that cannot be read from the back of a hall."""
 
 from __future__ import annotations
 

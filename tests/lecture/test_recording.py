@@ -1,4 +1,4 @@
-"""What a recording keeps, and what it never loses."""
+"""A recording is whole or not there, and knows the code that it is of."""
 
 from __future__ import annotations
 

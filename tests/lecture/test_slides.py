@@ -1,4 +1,4 @@
-"""What the slides of a notebook are, and what is refused."""
+"""Slides are read from the cells of a notebook, and metadata without sense is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a widget answers without Python must be what it answered with it."""
+"""A widget without Python answers as it did with it, or not at all."""
 
 from __future__ import annotations
 

@@ -127,14 +127,19 @@ const run = async (each, isAsked) => {
   await Promise.race([patience, result]);
 };
 
+let isStarting = false; // a second R would leave the first kernel running
 const runAll = async () => {
+  if (isStarting) return;
+  isStarting = true;
   await kernel?.stop();
   announce("");
-  const own = kernel = new Kernel(DECK.live, heard);
+  const own = kernel = new Kernel(LIVE, heard);
   try {
-    await kernel.start();
+    await own.start();
   } catch (error) {
-    return kernel.lose(`There is no kernel (${error.message ?? "no answer"})`);
+    return own.lose(`There is no kernel (${error.message ?? "no answer"})`);
+  } finally {
+    isStarting = false;
   }
   for (const each of shown.values()) {
     if (own.isLost) return;
@@ -191,15 +196,15 @@ class Poll {
   }
 }
 
-const votePath = () => `${DECK.live.base}lecture/votes?token=${DECK.live.token}`;
+const askVotes = (how) => ask(LIVE, "lecture/votes", how).catch(() => null); // the page needs none
 const openPoll = async (poll) => { // the phones see this question
   if (!LIVE?.poll || !poll) return;
   const { name, question, choices } = poll;
   const body = JSON.stringify({ name, question, choices });
-  await fetch(votePath(), { method: "PUT", body }).catch(() => {});
+  await askVotes({ method: "PUT", body });
 };
 const countPhones = async () => {
-  const found = await fetch(votePath()).then((reply) => reply.json()).catch(() => null);
+  const found = await (await askVotes())?.json();
   const poll = found && polls.get(found.name);
   if (!poll || JSON.stringify(poll.phones) === JSON.stringify(found.votes)) return;
   poll.phones = found.votes;
@@ -213,9 +218,9 @@ const predictionOf = (each) => each.cell.outputs
 // --- the slides -----------------------------------------------------------------------------------
 
 const slides = document.querySelector(".slides");
-for (const [number, slide] of DECK.slides.entries()) {
+for (const slide of DECK.slides) {
   const inner = make("div", { class: "slide" });
-  const section = make("section", { "data-number": number }, inner);
+  const section = make("section", {}, inner);
   slides.append(section);
   for (const { cell: name, hidden, is_continued: isContinued } of slide.places) {
     const each = shown.get(name), { cell } = each;
@@ -259,19 +264,22 @@ const fits = (inner) => inner.scrollHeight <= inner.clientHeight && inner.scroll
 const enlarge = (section) => {
   const inner = section?.firstElementChild;
   if (!inner?.querySelector(".result")) return;
+  const fitsAt = (zoom) => {
+    inner.style.setProperty("--zoom", zoom);
+    return fits(inner);
+  };
+  if (fitsAt(LARGEST)) return;
   let low = 1, high = LARGEST;
-  for (let step = 0; step < 6; step += 1) {
-    const middle = step ? (low + high) / 2 : high;
-    inner.style.setProperty("--zoom", middle);
-    if (fits(inner)) low = middle; else high = middle;
-    if (low === high) break;
+  for (let step = 0; step < 5; step += 1) {
+    const middle = (low + high) / 2;
+    if (fitsAt(middle)) low = middle; else high = middle;
   }
   inner.style.setProperty("--zoom", low);
 };
 
 // Two drawings may name the same pattern, and the browser takes the first of a name, which paints
 // nothing while its slide is hidden. So a copy of each comes first, where nothing hides it.
-const patterns = new Map();
+const patterns = new Set();
 const shelf = document.createElementNS("http://www.w3.org/2000/svg", "svg");
 for (const [name, value] of [["width", 0], ["height", 0], ["aria-hidden", true], ["class", "shelf"]]) {
   shelf.setAttribute(name, value);
@@ -280,7 +288,7 @@ document.body.prepend(shelf);
 const keepPatterns = () => {
   for (const each of slides.querySelectorAll("svg :is(pattern, clipPath, marker)[id]")) {
     if (patterns.has(each.id)) continue;
-    patterns.set(each.id, each.outerHTML);
+    patterns.add(each.id);
     shelf.append(each.cloneNode(true));
   }
 };
@@ -367,7 +375,7 @@ Reveal.initialize({
   transition: "none", backgroundTransition: "none", slideNumber: "c/t", controls: false,
   progress: false, pdfSeparateFragments: false, viewDistance: 100, keyboardCondition: () => !inside(),
 }).then(() => {
-  Reveal.on("slidechanged", ({ previousSlide, currentSlide }) => {
+  Reveal.on("slidechanged", ({ currentSlide }) => {
     for (const each of shown.values()) { // what was waiting, now that nobody looks
       if (each.waiting && !each.isOnWall) each.paint(each.waiting, "live", true);
     }
@@ -378,7 +386,7 @@ Reveal.initialize({
   enlargeAll();
   setInterval(enlargeAll, 200);
   document.body.dataset.ready = "true";
-  performance.mark("first slide");
   if (LIVE?.poll) setInterval(countPhones, 1000);
   if (LIVE) runAll();
 });
+addEventListener("pagehide", () => kernel?.stop()); // a page that is loaded again starts its own

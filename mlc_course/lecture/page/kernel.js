@@ -5,13 +5,19 @@ const RESULTS = ["stream", "display_data", "execute_result", "error"];
 
 // `live` has the server's base address, its token and the kernel's folder; `heard` has what happens:
 // opened(id, state), updated(id, state), told(id, content), lost(why).
+export const ask = (live, path, how) => {
+  const headers = { Authorization: `token ${live.token}` };
+  return fetch(`${live.base}${path}`, { ...how, headers });
+};
+
 export class Kernel {
   constructor(live, heard) {
     Object.assign(this, { live, heard, jobs: new Map(), subshell: null, isLost: false });
   }
 
   async start() {
-    const made = await this.ask("", { method: "POST", body: JSON.stringify({ path: this.live.folder }) });
+    const body = JSON.stringify({ path: this.live.folder });
+    const made = await ask(this.live, "api/kernels", { method: "POST", body });
     if (!made.ok) throw new Error(`the server answered ${made.status}`);
     this.id = (await made.json()).id;
     const from = location.origin.replace("http", "ws");
@@ -21,11 +27,6 @@ export class Kernel {
     this.socket.onclose = () => this.lose("The connection to the kernel is gone");
     await new Promise((done, fail) => Object.assign(this.socket, { onopen: done, onerror: fail }));
     this.send("create_subshell_request", {}, "control"); // widgets answer while a cell runs
-  }
-
-  ask(what, how) {
-    const headers = { Authorization: `token ${this.live.token}` };
-    return fetch(`${this.live.base}api/kernels${what}`, { ...how, headers });
   }
 
   send(type, content, channel = "shell") {
@@ -52,7 +53,11 @@ export class Kernel {
     });
   }
 
-  interrupt() { return this.ask(`/${this.id}/interrupt`, { method: "POST" }); }
+  interrupt() { return this.manage("/interrupt", { method: "POST" }); }
+
+  manage(what, how) {
+    return ask(this.live, `api/kernels/${this.id}${what}`, how).catch(() => {}); // nothing to be done
+  }
 
   hear({ msg_type, content, parent_header }) {
     const job = this.jobs.get(parent_header?.msg_id);
@@ -85,6 +90,6 @@ export class Kernel {
     for (const { done } of this.jobs.values()) done(null);
     this.jobs.clear();
     this.socket?.close();
-    if (this.id) await this.ask(`/${this.id}`, { method: "DELETE" }).catch(() => {});
+    if (this.id) await this.manage("", { method: "DELETE", keepalive: true }); // the page may close
   }
 }
