@@ -6,10 +6,12 @@ once, and what Python answered is kept too, so that the widget moves without Pyt
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import json
 import os
 import re
+import signal
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -110,6 +112,7 @@ def record(notebook: Path, folder: Path = RECORDINGS) -> Recording:
                 found,
                 timeout=CELL_S,
                 resources={"metadata": {"path": str(notebook.parent)}},
+                on_notebook_start=_keep_interrupts,
                 on_cell_executed=lambda **_: bar.update(),
             )
             try:
@@ -127,6 +130,11 @@ def record(notebook: Path, folder: Path = RECORDINGS) -> Recording:
     )
     _write(path_of(notebook.stem, folder), made)
     return made
+
+
+def _keep_interrupts(**_: Any) -> None:
+    """Let Ctrl-C raise ``KeyboardInterrupt``; nbclient would end the kernel and trip over it."""
+    asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
 
 
 def _machine() -> str:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -46,6 +50,26 @@ def test_a_cell_that_fails_leaves_the_recording_before_untouched(tmp_path: Path)
         "01_sample.ipynb",
         "01_sample.json",
     ]
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_quickly_and_keeps_the_recording_before(tmp_path: Path) -> None:
+    path, begun = path_of("01_sample", tmp_path), tmp_path / "begun"
+    path.write_text("before")
+    wait = f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(300)"
+    program = (
+        "import pathlib, sys; from mlc_course.lecture import record\n"
+        "try: record(*map(pathlib.Path, sys.argv[1:]))\n"
+        "except KeyboardInterrupt: sys.exit(130)"
+    )
+    words = [sys.executable, "-c", program, str(notebook(tmp_path, wait)), str(tmp_path)]
+    with subprocess.Popen(words) as process:
+        while not begun.exists():
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    assert path.read_text() == "before"
 
 
 def test_other_code_is_noticed(tmp_path: Path) -> None:
