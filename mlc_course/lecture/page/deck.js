@@ -67,6 +67,10 @@ class Shown {
     for (const line of this.origins) {
       line.textContent = origin;
       line.dataset.live = isLive;
+      const told = [...line.parentElement.children].map((each) => each.textContent);
+      for (const [at, each] of [...line.parentElement.children].entries()) {
+        each.hidden = told.indexOf(told[at]) < at;
+      }
     }
   }
 
@@ -258,12 +262,17 @@ for (const slide of DECK.slides) {
 }
 for (const each of shown.values()) if (each.cell.isCode) each.record();
 
-// Results are drawn as large as the slide has room for: `zoom` also makes lines of text wrap.
+// Results are drawn as large as the slide has room for: `zoom` also makes lines of text wrap. What
+// is printed keeps its lines, if there is a zoom at which the longest one fits.
 const LARGEST = 1.8;
-const fits = (inner) => inner.scrollHeight <= inner.clientHeight && inner.scrollWidth <= inner.clientWidth;
+const fits = (inner) => inner.scrollHeight <= inner.clientHeight
+  && [inner, ...inner.querySelectorAll(".result > pre")].every((it) => it.scrollWidth <= it.clientWidth);
 const enlarge = (section) => {
   const inner = section?.firstElementChild;
   if (!inner?.querySelector(".result")) return;
+  inner.style.setProperty("--zoom", 1);
+  inner.style.setProperty("--break", "pre");
+  if (!fits(inner)) inner.style.setProperty("--break", "pre-wrap");
   const fitsAt = (zoom) => {
     inner.style.setProperty("--zoom", zoom);
     return fits(inner);
@@ -298,6 +307,11 @@ const enlargeAll = () => {
   resized.forEach(enlarge);
   resized.clear();
 };
+// What grows while it is used, such as a table of measurements, becomes smaller before it is cut off.
+const grown = new ResizeObserver((entries) => {
+  for (const { target } of entries) if (!fits(target.closest(".slide"))) enlarge(target.closest("section"));
+});
+for (const place of slides.querySelectorAll(".result")) grown.observe(place);
 
 // --- keys, and the pointer --------------------------------------------------------------------------
 
