@@ -27,7 +27,7 @@ def readings_svg(comparison: Comparison, heading: str) -> str:
     ratios = list(comparison.ratios)
     factor = _factor([*ours, *numpy], ratios)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH_IN, 6.0))
+        figure = Figure(figsize=(WIDTH_IN, 5.5))
         (times_at, times_of), (ratios_at, ratios_of) = figure.subplots(
             2, 2, sharey="row", sharex="col", width_ratios=(3, 1)
         )
@@ -45,7 +45,7 @@ def readings_svg(comparison: Comparison, heading: str) -> str:
         _say(times_at, [(said[0], OURS), (said[1], NUMPY)])
         _say(ratios_at, [(_said_of_ratio(comparison), INK)])
         figure.suptitle(heading, x=0.012, ha="left", fontsize=14, fontweight="bold")
-        figure.subplots_adjust(0.085, 0.09, 0.985, 0.83, wspace=0.08, hspace=0.36)
+        figure.subplots_adjust(0.085, 0.1, 0.985, 0.815, wspace=0.08, hspace=0.42)
     return svg_text(figure)
 
 
