@@ -17,7 +17,7 @@ from mlc_course.lessons.lesson_01_primitive_tensor_functions.tensor_functions im
 from mlc_course.tensor_program.problems import Array
 
 WIDTH, HEIGHT = 1000, 400
-_text = partial(text, size=12)
+_text = partial(text, size=14)
 FRAME = f'fill="none" stroke="{PAGE_INK}"'
 ROW, PICTURE = 106, 92  # the middle of the chain, and the size of a tensor's picture
 IMAGE = (400, 236, 136)  # x, y, size of the image
@@ -43,9 +43,7 @@ def digits_svg(images: Array, captions: Sequence[str] = (), *, width: int = 100)
         parts.append(f'<rect x="{x}" y="4" width="{side}" height="{side}" {FRAME}/>')
         parts.append(_cells(image, x, 4, side, columns=8))
     middles = (4 + place * pitch + side / 2 for place in range(len(captions)))
-    parts += [
-        _text(x, width + 12, text, size=14) for x, text in zip(middles, captions, strict=True)
-    ]
+    parts += [_text(x, width + 12, text) for x, text in zip(middles, captions, strict=True)]
     said = ", ".join(captions) or "handwritten digits"
     return document(pitch * len(images), tall, said, parts)
 
@@ -103,7 +101,7 @@ def _function(chain: Chain, place: int, x: float, chosen: bool) -> str:
         f'{above}{arrow}<g id="function-{place}"><rect x="{x - wide / 2}" y="{ROW - 28}" '
         f'width="{wide}" height="56" rx="6" fill="{fill}" stroke="{stroke}" '
         f'stroke-width="{4 if chosen else 1.5}"/>'
-        f"{_text(x, ROW + 5, function.name, size=14, bold=chosen)}</g>"
+        f"{_text(x, ROW + 5, function.name, bold=chosen)}</g>"
     )
 
 
@@ -164,10 +162,10 @@ def _facts(chain: Chain, selected: int) -> Iterator[str]:
         20, 238, f"{function.name}, step {selected + 1}", size=16, bold=True, anchor="start"
     )
     for row, line in enumerate(lines):
-        yield _text(20, 262 + 22 * row, line, size=14, anchor="start")
-    yield _text(20, 336, "between the functions of this stage", size=14, anchor="start")
+        yield _text(20, 262 + 22 * row, line, anchor="start")
+    yield _text(20, 336, "between the functions of this stage", anchor="start")
     kept = f"{between}: {chain.bytes(*chain.between):,} bytes"
-    yield _text(20, 358, kept, size=14, bold=True, anchor="start")
+    yield _text(20, 358, kept, bold=True, anchor="start")
     yield (
         f'<rect x="20" y="378" width="10" height="10" fill="{PAGE_OURS}"/>'
         f"{_text(36, 388, 'above zero', anchor='start')}"
@@ -199,7 +197,7 @@ def _scores(scores: Array, label: int) -> Iterator[str]:
             f'fill="{PAGE_OURS if score > 0 else AMBER}"{stroke}/>'
         )
         middle = x + (place + 0.5) * step
-        yield _text(middle, y + height + 18, str(place), size=14, bold=chosen)
+        yield _text(middle, y + height + 18, str(place), bold=chosen)
     yield f'<path d="M{x} {zero:.1f} h{width}" stroke="{PAGE_INK}"/>'
     yield _text(x - 8, zero + 5, "0", anchor="end")
 
