@@ -30,7 +30,7 @@ def hierarchy_svg(probes: Sequence[Probe], machine: Machine | None = None) -> st
     caches = {"L1": here.l1d_bytes, "L2": here.l2_bytes, "L3": here.l3_bytes}
     caches = {name: size for name, size in caches.items() if size}
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH_IN, 6.6))
+        figure = Figure(figsize=(WIDTH_IN, 6.4))
         latency, bandwidth = figure.subplots(2, 1, sharex=True)
         _curve(latency, probes, lambda p: p.latency_ns, lambda p: p.latency_iqr_ns)
         _curve(

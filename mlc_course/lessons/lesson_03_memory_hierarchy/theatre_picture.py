@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from mlc_course.tensor_program.memory import Placed
 
 WIDTH = 1000
 TOP = 56  # of the matrices and the cache, below their headings
-STAGE = 400  # height of both
+STAGE = 384  # height of both
 LEFT, MIDDLE, RIGHT = 10, 520, 990  # matrices to the left of the middle, the cache to its right
 NAMES = 62  # width of the names of sets, or of ways
 NARROW = 80  # what a label needs
-CURVE = (512, 640)  # top and bottom of the miss curve
+CURVE = (496, 624)  # top and bottom of the miss curve
 # A hit is blue and plain, a miss orange and hatched; both are also said in words.
 STYLE = """
 .mlc-play text { font: 14px var(--jp-ui-font-family, sans-serif);
@@ -50,7 +50,7 @@ HATCH = (
 
 
 def theatre_svg(show: Performance, step: int, heading: str = "") -> str:
-    """SVG text of the cache after ``step`` accesses.
+    """SVG text of the cache after ``step`` accesses, and of the misses so far below it.
 
     ``line-7`` is line 7 in its matrix and ``place-3`` the cache's place 3 (counted set by set),
     with the class ``held`` or ``full``, and ``hit`` or ``miss`` where the last access was; ``now``
@@ -64,11 +64,16 @@ def theatre_svg(show: Performance, step: int, heading: str = "") -> str:
         _text(LEFT, 22, heading, "big"),
         *_matrices(show, step),
         *_cache(show, step),
-        *_curve(show, step),
     ]
+    return _svg("cache", 0, TOP + STAGE + 12, parts) + _svg(
+        "misses", CURVE[0] - 44, CURVE[1] + 40, _curve(show, step)
+    )
+
+
+def _svg(name: str, top: float, bottom: float, parts: Iterable[str]) -> str:
     return (
-        f'<svg class="mlc-play" xmlns="http://www.w3.org/2000/svg" '
-        f'viewBox="0 0 {WIDTH} {CURVE[1] + 40}">{"".join(parts)}</svg>'
+        f'<svg class="mlc-play" data-testid="{name}" xmlns="http://www.w3.org/2000/svg" '
+        f'viewBox="0 {top} {WIDTH} {bottom - top}">{"".join(parts)}</svg>'
     )
 
 
