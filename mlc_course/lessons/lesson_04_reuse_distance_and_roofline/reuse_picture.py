@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from mlc_course.drawing import AMBER, PAGE_INK, PAGE_OURS, document, line, rect, text
+from mlc_course.drawing import AMBER, PAGE_INK, PAGE_OURS, PAGE_PAPER, document, line, rect, text
 from mlc_course.tensor_program.memory import Reuse
 
 WIDE, LEFT, RIGHT = 920, 84, 16
@@ -46,6 +46,7 @@ def reuse_svg(
     parts += _marks(marks, found, scale)
     if lines is not None:
         parts += _chosen(lines, found, scale)
+    parts += _numbers(found, scale)
     return document(WIDE, HIGH, f"{heading}. {said(found, marks, lines)}", parts)
 
 
@@ -106,14 +107,24 @@ def _histogram(found: Reuse, columns: int, scale: _Scale, lines: int | None) -> 
             yield rect(x, y, caught, bottom - y, fill=PAGE_OURS, line=0, round_by=0)
         if lost:
             yield rect(x + caught, y, wide - caught, bottom - y, fill=MISSED, line=1, round_by=0)
-        yield text(scale.x(place), y - 5, _amount(number), size=13)
     yield from _axis(bottom, "uses", USES[0])
     skip = 1 if columns <= MOST_LABELS else 2
-    for place in range(0, columns, skip):
-        yield text(scale.x(place), bottom + 17, _column(place), size=13)
-    yield text(scale.x(columns), bottom + 17, "first use", size=13, bold=True)
+    for place in range(0, columns + 1 - skip, skip):  # room for the name of the last column
+        yield text(scale.x(place), bottom + 17, _column(place), size=14)
+    yield text(scale.x(columns), bottom + 17, "first use", size=14, bold=True)
     middle = (LEFT + WIDE - RIGHT) / 2
     yield text(middle, bottom + 37, "reuse distance: other lines used since the last use")
+
+
+def _numbers(found: Reuse, scale: _Scale) -> Iterator[str]:
+    """How many uses each column has, in letters that the line of a cache does not cross."""
+    every = [*_bins(found), found.lines]
+    heights = _Heights(every, *USES)
+    yield f'<g stroke="{PAGE_PAPER}" stroke-width="4" paint-order="stroke">'
+    for place, number in enumerate(every):
+        if number:
+            yield text(scale.x(place), heights.y(number) - 5, _amount(number), size=14)
+    yield "</g>"
 
 
 def _misses(found: Reuse, columns: int, scale: _Scale) -> Iterator[str]:
@@ -130,12 +141,12 @@ def _misses(found: Reuse, columns: int, scale: _Scale) -> Iterator[str]:
         x, y = scale.at(size), heights.y(value)
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{PAGE_OURS}"/>'
         if value != before:
-            yield text(x + 2, y - 8, _amount(value), size=13, anchor="start")
+            yield text(x + 2, y - 8, _amount(value), size=14, anchor="start")
         before = value
     yield from _axis(bottom, "misses", MISSES[0])
     skip = 1 if columns <= MOST_LABELS else 2
     for size in sizes[::skip]:
-        yield text(scale.at(size), bottom + 17, _size(size * found.line), size=13)
+        yield text(scale.at(size), bottom + 17, _size(size * found.line), size=14)
     middle = (LEFT + WIDE - RIGHT) / 2
     words = "bytes in a cache that may hold any line anywhere (all axes are logarithmic)"
     yield text(middle, bottom + 38, words)
@@ -175,14 +186,15 @@ def _marks(marks: Mapping[str, int], found: Reuse, scale: _Scale) -> Iterator[st
         yield text(x, USES[0] - 14, words, size=14, bold=True)
     if beyond:
         words = f"{' and '.join(beyond)}: larger than every distance"
-        yield text(WIDE - RIGHT, 24, words, size=13, anchor="end")
+        yield text(WIDE - RIGHT, 24, words, size=14, anchor="end")
 
 
 def _chosen(lines: int, found: Reuse, scale: _Scale) -> Iterator[str]:
     if not scale.holds(lines):
         return
     x = scale.at(lines)
-    yield line((x, USES[0]), (x, MISSES[1]), colour=AMBER, wide=4, more='stroke-opacity="0.75"')
+    for top, bottom in (USES, (MISSES[0] - 14, MISSES[1])):
+        yield line((x, top), (x, bottom), colour=AMBER, wide=4, more='stroke-opacity="0.75"')
     misses = _amount(found.misses(lines))
     yield text(x + 8, MISSES[0] - 20, f"{misses} misses", size=14, bold=True, anchor="start")
 
