@@ -60,10 +60,14 @@ def round_ticks(axis: Axis, low: float, high: float) -> None:
 
 
 def round_numbers(low: float, high: float) -> list[float]:
-    """Ticks for a logarithmic axis of any span, 4 to 10 of them."""
+    """Ticks for a logarithmic axis of any span, 3 to 10 of them, none close to the next."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     if high / low < 6:
-        ticks = list(MaxNLocator(7).tick_values(low, high))
+        ticks: list[float] = []
+        nearest = (high / low) ** 0.1
+        for tick in MaxNLocator(7).tick_values(low, high)[::-1]:
+            if low <= tick <= high and (not ticks or ticks[0] / tick >= nearest):
+                ticks.insert(0, float(tick))
     else:
         digits = (1, 2, 5) if high / low < 60 else (1, 3)
         ticks = [digit * 10.0**decade for decade in decades for digit in digits]

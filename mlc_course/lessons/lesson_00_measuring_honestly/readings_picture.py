@@ -45,7 +45,7 @@ def readings_svg(comparison: Comparison, heading: str) -> str:
         _say(times_at, [(said[0], OURS), (said[1], NUMPY)])
         _say(ratios_at, [(_said_of_ratio(comparison), INK)])
         figure.suptitle(heading, x=0.012, ha="left", fontsize=14, fontweight="bold")
-        figure.subplots_adjust(0.085, 0.1, 0.985, 0.815, wspace=0.08, hspace=0.42)
+        figure.subplots_adjust(0.085, 0.1, 0.985, 0.836, wspace=0.08, hspace=0.28)
     return svg_text(figure)
 
 

@@ -32,7 +32,7 @@ def roofs_svg(points: Sequence[Point], roofs: Roofs, heading: str) -> str:
     parts = [text(12, 24, heading, size=17, bold=True, anchor="start")]
     parts += axes.drawn()
     parts += _roofs(axes, roofs, ridge)
-    parts += _named(axes, points)
+    parts += _named(axes, points, (ridge, roofs.gflops))
     said = "; ".join(
         f"{e.name} {e.gflops:.3g} GFLOP/s at {e.intensity:.3g} operations a byte, "
         f"{e.gflops / e.attainable(roofs):.0%} of its roof"
@@ -84,9 +84,10 @@ def _roofs(axes: _Axes, roofs: Roofs, ridge: float) -> Iterator[str]:
     )
 
 
-def _named(axes: _Axes, points: Sequence[Point]) -> Iterator[str]:
-    """Dots, from the highest down; a name keeps clear of those that are near it."""
-    taken: list[tuple[float, float, float]] = []  # left, right and line of each name
+def _named(axes: _Axes, points: Sequence[Point], corner: tuple[float, float]) -> Iterator[str]:
+    """Dots, from the highest down; a name keeps clear of those near it, and of the flat roof."""
+    roof = axes.x(corner[0]), float(WIDE), axes.y(corner[1]) + 4
+    taken = [roof]  # left, right and line of each name
     for point in sorted(points, key=lambda each: -each.gflops):
         x, y = axes.x(point.intensity), axes.y(point.gflops)
         words = f"{point.name} {point.gflops:.3g}"
