@@ -24,7 +24,7 @@ KINDS = (
     ("#8a6fd1", "x", (0, (1, 5))),
 )
 MORE, FOUND = "goes on, not counted", "first solution"
-APART = 0.055  # of the height of the axes, between two labels
+APART = 0.07  # of the height of the axes, between two labels
 
 
 def growth_svg(curves: Mapping[str, Sequence[Level]], what: str = "nodes of the tree") -> str:
@@ -41,7 +41,7 @@ def growth_svg(curves: Mapping[str, Sequence[Level]], what: str = "nodes of the 
     every = [level for levels in shown.values() for level in levels]
     decades = math.ceil(math.log10(1.5 * max((level.alive for level in every), default=10)))
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH_IN, 4.5))
+        figure = Figure(figsize=(WIDTH_IN, 4.0))
         axes = figure.add_axes((0.12, 0.14, 0.50, 0.75))
         axes.set(yscale="log", ylim=(0.8, 10.0**decades), xlabel="operators")
         axes.set_title(what, loc="left", fontsize=14, fontweight="bold")
