@@ -33,7 +33,7 @@ from mlc_course.tensor_program.processor import NOBODY, SEVERAL, Timeline
 WIDTH = 1000
 LEFT, RIGHT = 92, 24
 FAINT = 'stroke-opacity="0.2"'
-_text = partial(text, size=13, anchor="start")
+_text = partial(text, size=14, anchor="start")
 HATCH = (
     '<defs><pattern id="{0}" width="7" height="7" patternUnits="userSpaceOnUse" '
     'patternTransform="rotate(45)"><path d="M0 0V7" stroke="{1}" stroke-width="{2}"/>'
