@@ -249,7 +249,7 @@ for (const slide of DECK.slides) {
     }
     const place = make("div", { class: "result", "data-cell": name });
     if (hidden.length) {
-      const parts = hidden.map((part) => `[data-testid="${part}"]`).join();
+      const parts = hidden.map((part) => `:is([data-testid="${part}"], label:has(> [data-testid="${part}"]))`).join();
       inner.append(make("style", {}, `@scope { ${parts} { display: none !important; } }`));
     }
     inner.append(place);

@@ -28,8 +28,8 @@ from mlc_course.measure import mark
 from mlc_course.tensor_program.search import Gene, Population, Trial, best_so_far, place_of_best
 from mlc_course.units import times
 
-WIDTH, HEIGHT = 1000, 480
-LEFT, RIGHT, TOP, BOTTOM = 78, 850, 46, 380
+WIDTH, HEIGHT = 1000, 440
+LEFT, RIGHT, TOP, BOTTOM = 78, 850, 46, 340
 LEAST = 0.001  # the lowest ratio that has a place of its own on the axis; 0 did not finish
 GREY = "#808080"
 _text = partial(text, anchor="start")
@@ -149,7 +149,7 @@ def _names(scales: Scales, roof: float, others: Mapping[str, Sequence[float]]) -
     names: list[tuple[float, str, dict[str, Any]]] = [
         (scales.y(roof), "measured roof", {"colour": ROOF, "bold": True}),
         (scales.y(1.0), "NumPy", {"colour": NUMPY, "bold": True}),
-        *((scales.y(max(each)), name, {"size": 13}) for name, each in others.items()),
+        *((scales.y(max(each)), name, {"size": 14}) for name, each in others.items()),
     ]
     free = 0.0
     for y, name, style in sorted(names, key=lambda each: each[:2]):
@@ -200,9 +200,9 @@ def _words(shown: Population, seen: int) -> Iterator[str]:
     yield _text(LEFT, 24, shown.title, bold=True, size=17)
     best = _best_in_words(shown.trials[:seen])
     yield _text(WIDTH - 12, HEIGHT - 28, best, bold=True, anchor="end")
-    yield _text(12, HEIGHT - 28, f"{shown.where}; one thread for NumPy and for ours.", size=13)
+    yield _text(12, HEIGHT - 28, f"{shown.where}; one thread for NumPy and for ours.", size=14)
     marks = "Dots: a trial's median, whiskers its slowest and fastest reading, crosses: unfinished."
-    yield _text(12, HEIGHT - 9, marks, size=13)
+    yield _text(12, HEIGHT - 9, marks, size=14)
 
 
 def _best_in_words(trials: Sequence[Trial]) -> str:

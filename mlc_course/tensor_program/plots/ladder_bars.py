@@ -68,7 +68,7 @@ def ladder_figure(
         _rows(axes, names, selected)
         _climb(axes, record, selected)
         axes.set_title(headline(record), loc="left", pad=48, fontsize=14, fontweight="bold")
-        figure.text(0.012, 0.12 / height, _foot(record), fontsize=10)
+        figure.text(0.012, 0.12 / height, _foot(record), fontsize=10, gid="foot")
         figure.subplots_adjust(0.16, 1.1 / height, 0.985, 1 - 0.95 / height)
     return figure
 
