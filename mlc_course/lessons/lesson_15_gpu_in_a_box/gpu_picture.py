@@ -80,7 +80,7 @@ def _multiprocessor(
             yield rect(x + 18 + warp * 33, y + 26, 29, 14, fill=PAGE_OURS, line=0.6, round_by=2)
         yield rect(x + 18, y + 48, UNIT - 36, 20, fill=AMBER, line=0.8)
         words = f"shared memory, {shared_bytes:,} bytes"
-        yield text(x + UNIT / 2, y + 63, words, size=12, colour="#222221")
+        yield text(x + UNIT / 2, y + 63, words, size=13, colour="#222221")
     if resident > shown:
         words = f"room for {resident - shown} more blocks"
         yield text(x + UNIT / 2, 354, words, size=13, colour=GREEN)

@@ -26,10 +26,11 @@ from mlc_course.mugraph.kernels import WARP
 from mlc_course.mugraph.thread_kernels import BANKS, WORD
 from mlc_course.units import plural
 
-CELL, ROW = 26.0, 17.0
-LEFT, TOP, MARGIN = 108.0, 62.0, 10.0
-TINY = 11
-LOW_ROW = 11.5  # where there are more than FEW_ROWS
+CELL, ROW = 26.0, 18.0
+LEFT, TOP, MARGIN = 108.0, 48.0, 10.0
+TINY = 12.5  # letters; two digits are 14 wide
+SMALLER = {4: 12, 5: 8.5}  # where a cell has so many, or more
+LOW_ROW = 13.4  # where there are more than FEW_ROWS
 FEW_ROWS, MOST_ROWS = 16, 40
 HATCH = (
     '<defs><pattern id="mlc-unused" width="7" height="7" patternUnits="userSpaceOnUse" '
@@ -80,13 +81,13 @@ def banks_svg(request: Request) -> str:
     served = request.served()
     shown = served[:MOST_ROWS]
     title = f"Shared memory: {plural(len(served), 'wavefront')}"
-    parts, high = [HATCH, *_head(title, "bank", BANKS)], _row_height(len(served))
+    high = _row_height(len(served))
+    parts = [HATCH, *_head(title, "bank", BANKS), *_grid(BANKS, len(shown), high)]
     for number, row in enumerate(shown):
         y = TOP + number * high
         parts.append(_label(y, high, f"wavefront {number + 1}"))
-        for bank in range(BANKS):
-            words = lanes_text(row[bank][1]) if bank in row else None
-            parts += _cell(bank, y, high, words)
+        for bank, (_, lanes) in sorted(row.items()):
+            parts += _cell(bank, y, high, lanes_text(lanes))
     parts += _rest(len(served), high)
     wide = LEFT + BANKS * CELL + MARGIN
     said = f"{title}. {banks_words(request)}"
@@ -120,16 +121,18 @@ def lines_svg(request: Request) -> str:
                 wanted.setdefault(word, []).append(lane)
     lines, sectors = request.cache_lines, set(request.sectors)
     title = f"Device memory: {plural(len(sectors), 'sector')}"
-    parts, high = [HATCH, *_head(title, "word of the line", WORDS_A_LINE)], _row_height(len(lines))
-    for number, line in enumerate(lines[:MOST_ROWS]):
+    high, shown = _row_height(len(lines)), lines[:MOST_ROWS]
+    parts = [HATCH, *_head(title, "word of the line", WORDS_A_LINE)]
+    parts += _grid(WORDS_A_LINE, len(shown), high)
+    for number, line in enumerate(shown):
         y = TOP + number * high
         parts.append(_label(y, high, f"byte {line * CACHE_LINE:,}"))
         for word in range(WORDS_A_LINE):
             place = line * WORDS_A_LINE + word
-            is_moved = place // WORDS_A_SECTOR in sectors
-            lanes = lanes_text(wanted[place]) if place in wanted else None
-            fill = "url(#mlc-unused)" if is_moved else PAGE_PAPER
-            parts += _cell(word, y, high, lanes, fill=fill)
+            if place in wanted:
+                parts += _cell(word, y, high, lanes_text(wanted[place]))
+            elif place // WORDS_A_SECTOR in sectors:
+                parts.append(_box(word, y, high, "url(#mlc-unused)"))
         for start in range(0, WORDS_A_LINE, WORDS_A_SECTOR):
             if (line * WORDS_A_LINE + start) // WORDS_A_SECTOR in sectors:
                 frame = 'fill-opacity="0"'
@@ -154,13 +157,15 @@ def steps_svg(run: Run, array: str, *, block: int = 0, warp: int = 0) -> str:
         raise UsageError(f"no access to {array} by block {block}, warp {warp}", got=array)
     memory = next(each for each in run.table.memories if each.name == array)
     title = f"{array}, block {block}: which thread accesses which element"
-    parts, high = [*_head(title, "thread", WARP, warp * WARP)], _row_height(len(requests))
-    for number, request in enumerate(requests[:MOST_ROWS]):
+    high, shown = _row_height(len(requests)), requests[:MOST_ROWS]
+    parts = [*_head(title, "thread", WARP, warp * WARP), *_grid(WARP, len(shown), high)]
+    for number, request in enumerate(shown):
         y = TOP + number * high
         parts.append(_label(y, high, f"{number + 1}. {'write' if request.writes else 'read'}"))
         for lane, at in enumerate(request.addresses):
-            index = None if at == NOT_HERE else ",".join(map(str, memory.index(at)))
-            parts += _cell(lane, y, high, index, strong=request.writes)
+            if at != NOT_HERE:
+                index = ",".join(map(str, memory.index(at)))
+                parts += _cell(lane, y, high, index, strong=request.writes)
     parts += _rest(len(requests), high)
     said = "; ".join(steps_words(run, array, block=block, warp=warp)[:4])
     wide = LEFT + WARP * CELL + MARGIN
@@ -203,27 +208,28 @@ def _height(rows: int, high: float) -> float:
     return TOP + high * min(rows, MOST_ROWS) + (ROW if rows > MOST_ROWS else 0) + MARGIN
 
 
+def _grid(columns: int, rows: int, high: float) -> Iterator[str]:
+    """Empty cells: one box, and one path for all lines between them."""
+    right, below = LEFT + columns * CELL, TOP + rows * high
+    lines = [f"M{LEFT + at * CELL:.1f} {TOP:.1f}V{below:.1f}" for at in range(columns + 1)]
+    lines += [f"M{LEFT:.1f} {TOP + at * high:.1f}H{right:.1f}" for at in range(rows + 1)]
+    yield rect(LEFT, TOP, columns * CELL, rows * high, line=0, round_by=0)
+    yield f'<path d="{"".join(lines)}" stroke="{PAGE_INK}" stroke-width="0.4" fill="none"/>'
+
+
 def _label(y: float, high: float, words: str) -> str:
-    return text(LEFT - 8, y + high / 2 + 3.7, words, size=min(TINY, high - 1.5), anchor="end")
+    return text(LEFT - 8, y + high / 2 + 4.2, words, size=TINY, anchor="end")
 
 
-def _cell(
-    column: int,
-    y: float,
-    high: float,
-    words: str | None,
-    *,
-    fill: str = PAGE_PAPER,
-    strong: bool = True,
-) -> Iterator[str]:
-    x = LEFT + column * CELL
-    is_used = words is not None
-    colour = (PAGE_OURS if strong else PAGE_TINT) if is_used else fill
-    yield rect(x, y, CELL, high, fill=colour, stroke=PAGE_INK, line=0.4, round_by=0)
-    if words is not None:
-        ink = PAGE_PAPER if strong else PAGE_INK
-        size = min(TINY if len(words) < 5 else 8, high - 1.5)
-        yield text(x + CELL / 2, y + high / 2 + size / 3, words, size=size, colour=ink)
+def _box(column: int, y: float, high: float, fill: str) -> str:
+    return rect(LEFT + column * CELL, y, CELL, high, fill=fill, line=0.4, round_by=0)
+
+
+def _cell(column: int, y: float, high: float, words: str, *, strong: bool = True) -> Iterator[str]:
+    yield _box(column, y, high, PAGE_OURS if strong else PAGE_TINT)
+    size = SMALLER.get(min(len(words), max(SMALLER)), TINY)
+    x, ink = LEFT + (column + 0.5) * CELL, PAGE_PAPER if strong else PAGE_INK
+    yield text(x, y + high / 2 + size / 3, words, size=size, colour=ink)
 
 
 def _rest(count: int, high: float) -> Iterator[str]:
