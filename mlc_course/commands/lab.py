@@ -14,6 +14,11 @@ from mlc_course.errors import MachineError, UsageError
 ROOT = Path(mlc_course.__file__).resolve().parent.parent
 START_PAGE = "notebooks/index.ipynb"
 HIGHEST_PORT = 65535
+# Lectures from JupyterLab: the slides' addresses, and a card on the launcher that opens their list.
+LECTURES = (
+    "--ServerApp.jpserver_extensions=mlc_course.lecture.server=True",
+    f"--LabApp.extra_labextensions_path={ROOT / 'mlc_course/lecture/labextension'}",
+)
 
 
 def command(root: Path = ROOT, *, browser: bool, port: int | None) -> list[str]:
@@ -32,7 +37,7 @@ def command(root: Path = ROOT, *, browser: bool, port: int | None) -> list[str]:
             hint="install from a checkout of the course: make lab",
         )
     words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
-    words.append(f"--LabApp.default_url=/lab/tree/{START_PAGE}")
+    words += [f"--LabApp.default_url=/lab/tree/{START_PAGE}", *LECTURES]
     # The address is all that is left of the log, unless something goes wrong.
     words += ["--ServerApp.log_level=ERROR", "--LabApp.log_level=ERROR"]
     if not browser:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
 import mistune
 
+from mlc_course.errors import UsageError
 from mlc_course.lecture.recording import Recording, digest
 from mlc_course.lecture.slides import Deck
 from mlc_course.lessons.kit import STYLE, script
@@ -50,6 +52,26 @@ def build(deck: Deck, recording: Recording, live: dict[str, Any] | None = None) 
             "",
         )
     )
+
+
+def list_page(decks: Mapping[str, Deck | UsageError], address: str) -> str:
+    """Return a page with a link to the slides of each lesson, below ``address``."""
+    lines = "".join(f"<li>{_line(name, deck, address)}</li>" for name, deck in decks.items())
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>Lectures</title>'
+        f'<link rel="icon" href="data:,"><style>{read("list.css")}</style></head>'
+        f"<body><main><h1>Lectures</h1><ul>{lines or 'There are no lessons here.'}</ul></main>"
+        "</body></html>\n"
+    )
+
+
+def _line(name: str, deck: Deck | UsageError, address: str) -> str:
+    if isinstance(deck, UsageError):
+        return html.escape(f"{name}: {deck}")
+    minutes = sum(slide.minutes for slide in deck.slides)
+    link = f'<a href="{html.escape(address)}/{name[:2]}">{html.escape(deck.title)}</a>'
+    return f"{link}: {len(deck.slides)} slides, {minutes:.0f} minutes"
 
 
 def read(name: str) -> str:

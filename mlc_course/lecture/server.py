@@ -16,10 +16,10 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from mlc_course.errors import CourseError, MachineError, UsageError
-from mlc_course.lecture.page import build
+from mlc_course.lecture.page import build, list_page
 from mlc_course.lecture.poll import Poll
 from mlc_course.lecture.recording import load
-from mlc_course.lecture.slides import lesson_notebook, read_deck
+from mlc_course.lecture.slides import all_decks, lesson_notebook, read_deck
 
 FIRST_PORT, PORTS = 8899, 100
 
@@ -48,6 +48,19 @@ class SlidesHandler(JupyterHandler):
         self.finish(build(deck, recording, live))
 
 
+class ListHandler(JupyterHandler):
+    """The page of all lessons that have slides."""
+
+    def initialize(self, notebooks: Path) -> None:
+        """Take where the notebooks are."""
+        self.notebooks = notebooks
+
+    @web.authenticated
+    def get(self) -> None:
+        """Answer the page."""
+        self.finish(list_page(all_decks(self.notebooks), url_path_join(self.base_url, "lecture")))
+
+
 class VotesHandler(JupyterHandler):
     """The poll, as the slides use it."""
 
@@ -69,13 +82,23 @@ class VotesHandler(JupyterHandler):
 
 
 def add_handlers(app: Any, notebooks: Path, poll: Poll, poll_address: str) -> None:
-    """Have a Jupyter server answer at ``lecture/NUMBER``."""
+    """Have a Jupyter server answer at ``lecture/NUMBER``, and list the lessons at ``lecture``."""
     own = {"notebooks": notebooks, "poll_address": poll_address}
     handlers = [
+        (url_path_join(app.base_url, "lecture/?"), ListHandler, {"notebooks": notebooks}),
         (url_path_join(app.base_url, "lecture/votes"), VotesHandler, {"poll": poll}),
         (url_path_join(app.base_url, r"lecture/(\d\d\w*)"), SlidesHandler, own),
     ]
     app.web_app.add_handlers(".*$", handlers)
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    return [{"module": __name__}]
+
+
+def _load_jupyter_server_extension(app: Any) -> None:
+    """Have JupyterLab answer the same addresses; hands are counted there, as it has no vote."""
+    add_handlers(app, Path(app.root_dir) / "notebooks", Poll(), "")
 
 
 def free_port() -> int:

@@ -30,6 +30,7 @@ from mlc_course.errors import UsageError, check_known
 
 BUDGET_S = 8.0
 KEYS = ("wall", "notes", "minutes", "code", "result", "budget_s", "poll", "parts", "carry")
+LESSONS = "[0-9][0-9]_*.ipynb"
 KINDS = ("slide", "-", "skip")
 
 
@@ -177,12 +178,23 @@ def number_minutes(slides: Iterator[Slide]) -> Iterator[Slide]:
         past += each.minutes
 
 
+def all_decks(notebooks: Path) -> dict[str, Deck | UsageError]:
+    """Return the slides of every lesson by the name of its notebook, or what is wrong with them."""
+    found: dict[str, Deck | UsageError] = {}
+    for path in sorted(notebooks.glob(LESSONS)):
+        try:
+            found[path.stem] = read_deck(path)
+        except UsageError as error:
+            found[path.stem] = error
+    return found
+
+
 def lesson_notebook(notebooks: Path, number: str) -> Path:
     """Return the notebook of a lesson that is named by its number, as 5, 05 or 05_loop_reorder.
 
     Raises ``UsageError`` when there is none.
     """
-    lessons = {path.stem: path for path in sorted(notebooks.glob("[0-9][0-9]_*.ipynb"))}
+    lessons = {path.stem: path for path in sorted(notebooks.glob(LESSONS))}
     wanted = number.removesuffix(".ipynb")
     found = re.match(r"\d+", wanted)
     fitting = [

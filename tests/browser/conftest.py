@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
+from mlc_course.commands.lab import LECTURES
+
 ROOT = Path(__file__).parent.parent.parent
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE_S = 120  # machines that run tests are busy ones
@@ -96,7 +98,7 @@ def jupyterlab(home: Path) -> Iterator[str]:
     port = free_port()
     words = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}"]
     words += [f"--ServerApp.root_dir={home / 'course'}", "--IdentityProvider.token="]
-    words += ["--LabApp.expose_app_in_browser=True", "--ServerApp.port_retries=0"]
+    words += [*LECTURES, "--LabApp.expose_app_in_browser=True", "--ServerApp.port_retries=0"]
     words += ["--allow-root"] if os.geteuid() == 0 else []
     log = home / "log"
     with log.open("w") as out:

@@ -20,15 +20,12 @@ from slide_faults import slide_faults
 
 from mlc_course.lecture import build, lesson_notebook, load, read_deck
 
-from .conftest import PATIENCE_S, ROOT, free_port, new_page
+from .conftest import PATIENCE_S, ROOT, asked, free_port, new_page
+from .driving import SCREENSHOTS
 
 pytestmark = pytest.mark.browser
 
-LESSONS = [
-    path
-    for path in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-    if '"slide_type": "slide"' in path.read_text(encoding="utf-8")
-]
+LESSONS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 SIZES = ({"width": 1280, "height": 720}, {"width": 1920, "height": 1080})
 READY = "document.body.dataset.ready"
 # A name for two different patterns would paint one of them wrong.
@@ -279,3 +276,27 @@ def test_what_cannot_begin_says_why_before_anything_is_started(capfd: Any) -> No
         )
         assert ended.returncode == 2
         assert said in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_a_card_in_jupyterlab_opens_the_list_and_a_lecture(page: Page, lab: str) -> None:
+    page.goto(f"{lab}/lab?reset")
+    page.wait_for_function("() => window.jupyterapp")
+    page.evaluate("() => window.jupyterapp.restored")
+    page.evaluate("() => window.jupyterapp.commands.execute('launcher:create')")
+    card = page.locator(".jp-LauncherCard", has_text="Lectures")
+    expect(card).to_be_visible()
+    card.screenshot(path=SCREENSHOTS / "lecture_card.png")
+    with page.context.expect_page() as opening:
+        card.click()
+    listed = opening.value
+    expect(listed.locator("li")).to_have_count(len(LESSONS))
+    listed.screenshot(path=SCREENSHOTS / "lecture_list.png")
+    listed.locator("a", has_text="Loop reorder").click()
+    listed.wait_for_function(READY)
+    expect(listed.locator("section.present h1")).to_contain_text("5. Loop reorder")
+    with listed.expect_websocket() as socket:
+        listed.reload()
+    assert "/api/kernels/" in socket.value.url
+    for kernel in asked(f"{lab}/api/kernels"):
+        asked(f"{lab}/api/kernels/{kernel['id']}", method="DELETE")
+    listed.close()

@@ -1,4 +1,4 @@
-"""The slides of every lesson that has some: time, words, and recordings of today's code."""
+"""The slides of every lesson: time, words, and recordings of today's code."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ import pytest
 from mlc_course.lecture import Deck, Recording, build, load, outdated, read_deck
 
 NOTEBOOKS = Path(__file__).parent.parent.parent / "notebooks"
-WITH_SLIDES = [
-    path
-    for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
-    if '"slide_type": "slide"' in path.read_text(encoding="utf-8")
-]
+LESSONS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
 LONGEST_HEADING, MOST_LINES, LONGEST_LINE = 46, 12, 92
 MOST_BYTES = 3_000_000
 
 
-@pytest.fixture(params=WITH_SLIDES, ids=lambda path: path.stem[:2])
+@pytest.fixture(params=LESSONS, ids=lambda path: path.stem[:2])
 def deck(request: pytest.FixtureRequest) -> Deck:
     return read_deck(request.param)
 

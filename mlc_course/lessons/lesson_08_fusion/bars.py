@@ -46,7 +46,9 @@ def buffers_svg(tally: Mapping[str, Counted]) -> str:
                 kib = sum(b.bytes() for b in counted.traffic.buffers if b.buffer == buffer) / KIB
                 bar = axes.barh(place, kib, 0.7, left, color=colour, edgecolor=INK, linewidth=0.8)
                 if kib > 10:
-                    axes.bar_label(bar, [buffer], label_type="center", fontsize=11)
+                    # dark in every theme, as the bars have the same colours in all of them
+                    label = {"label_type": "center", "fontsize": 11, "color": "#222222"}
+                    axes.bar_label(bar, [buffer], **label)
                 left += kib
             total = counted.traffic.bytes() / KIB
             axes.annotate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from mlc_course.drawing import PAGE_INK, PAGE_OURS, document, rect, text
+from mlc_course.drawing import PAGE_INK, PAGE_OURS, PAGE_PAPER, document, rect, text
 from mlc_course.mugraph.box import SECTOR, Run
 from mlc_course.mugraph.kernels import Barrier, Kernel, rewritten
 from mlc_course.units import plural
@@ -84,5 +84,5 @@ def _rows(rows: list[tuple[str, int, str]], scale: float) -> Iterator[str]:
         inside = count * scale > 0.6 * BAR
         x = LEFT + count * scale + (-8 if inside else 10)
         anchor = "end" if inside else "start"
-        colour = "#ffffff" if inside else PAGE_INK
+        colour = PAGE_PAPER if inside else PAGE_INK
         yield text(x, y + 17, words, anchor=anchor, size=14, colour=colour)
