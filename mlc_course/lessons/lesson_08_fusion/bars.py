@@ -47,8 +47,7 @@ def buffers_svg(tally: Mapping[str, Counted]) -> str:
                 bar = axes.barh(place, kib, 0.7, left, color=colour, edgecolor=INK, linewidth=0.8)
                 if kib > 10:
                     # dark in every theme, as the bars have the same colours in all of them
-                    label = {"label_type": "center", "fontsize": 11, "color": "#222222"}
-                    axes.bar_label(bar, [buffer], **label)
+                    axes.bar_label(bar, [buffer], label_type="center", fontsize=11, color="#222222")
                 left += kib
             total = counted.traffic.bytes() / KIB
             axes.annotate(
