@@ -117,7 +117,7 @@ def _histogram(found: Reuse, columns: int, scale: _Scale, lines: int | None) -> 
 
 
 def _numbers(found: Reuse, scale: _Scale) -> Iterator[str]:
-    """How many uses each column has, in letters that the line of a cache does not cross."""
+    """Write the number of uses above each column, clear of the line that marks the cache."""
     every = [*_bins(found), found.lines]
     heights = _Heights(every, *USES)
     yield f'<g stroke="{PAGE_PAPER}" stroke-width="4" paint-order="stroke">'

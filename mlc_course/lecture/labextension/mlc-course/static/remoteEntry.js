@@ -8,7 +8,12 @@
     <path d="M26 37V46M17 46H35" stroke="#0072b2" stroke-width="4"/></svg>`;
   let shared = {};
 
-  const plugin = (ILauncher) => ({
+  const imported = async (name) => {
+    const [found] = Object.values(shared[name]);
+    return (await found.get())();
+  };
+
+  const plugin = ({ ILauncher }, { LabIcon }) => ({
     id: COMMAND,
     description: "A card that opens the list of lectures.",
     autoStart: true,
@@ -18,22 +23,19 @@
       app.commands.addCommand(COMMAND, {
         label: "Lectures",
         caption: "The lessons as slides, with a live kernel",
+        icon: new LabIcon({ name: COMMAND, svgstr: ICON }),
         execute: () => { window.open(address, "_blank"); },
       });
-      launcher?.add({
-        command: COMMAND,
-        category: "Other",
-        kernelIconUrl: `data:image/svg+xml,${encodeURIComponent(ICON)}`,
-      });
+      launcher?.add({ command: COMMAND, category: "Other" });
     },
   });
 
   (window._JUPYTERLAB ??= {})["mlc-course"] = {
     init: (scope) => { shared = scope; },
     get: async () => {
-      const [launcher] = Object.values(shared["@jupyterlab/launcher"]);
-      const { ILauncher } = (await launcher.get())();
-      return () => ({ __esModule: true, default: plugin(ILauncher) });
+      const names = ["@jupyterlab/launcher", "@jupyterlab/ui-components"];
+      const made = plugin(...await Promise.all(names.map(imported)));
+      return () => ({ __esModule: true, default: made });
     },
   };
 })();
