@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
-from slide_faults import slide_faults
+from slide_faults import controls_without_effect, slide_faults, weak_contrasts
 
 from mlc_course.lecture import build, lesson_notebook, load, read_deck
 
@@ -68,6 +68,37 @@ def test_every_slide_fits_and_can_be_read_from_the_back(
             assert slide_faults(page) == []
         assert page.evaluate(PATTERNS) == []
         assert {each.split(":")[0] for each in heard} <= {"file", "blob", "data"}, heard
+    finally:
+        page.close()
+
+
+def test_words_stand_out_and_a_widget_moves_without_a_kernel(
+    browser: BrowserContext, deck_file: Path
+) -> None:
+    page = opened(browser, deck_file.as_uri(), [])
+    try:
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            assert weak_contrasts(page) == []
+        still = controls_without_effect(page)
+        # Lesson 0's widget does nothing but measure, which takes a kernel.
+        assert bool(still) == deck_file.name.startswith("00"), still
+    finally:
+        page.close()
+
+
+def test_faint_and_small_words_are_found(browser: BrowserContext, tmp_path: Path) -> None:
+    deck = read_deck(LESSONS[5])
+    path = tmp_path / "deck.html"
+    path.write_text(build(deck, load(deck.name)), encoding="utf-8")
+    page = opened(browser, path.as_uri(), [])
+    try:
+        page.add_style_tag(
+            content=".slide h2 { color: #777; } .slide .wall p { font-size: 15px !important; }"
+        )
+        assert len([each for each in weak_contrasts(page) if "4.5 to 1" in each]) > 10
+        page.set_viewport_size(SIZES[1])  # type: ignore[arg-type]
+        assert any("22.5 px" in each for each in slide_faults(page))
     finally:
         page.close()
 

@@ -6,10 +6,28 @@ from pathlib import Path
 from typing import Any
 
 SMALLEST_PX = 24  # on a wall of 1080 lines
-SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+LEAST_CONTRAST = 7  # to 1
+HERE = Path(__file__).parent
+
+
+def script(name: str) -> str:
+    """Return the text of a script that runs in the page."""
+    return (HERE / name).read_text(encoding="utf-8")
 
 
 def slide_faults(page: Any) -> list[str]:
     """Return what is wrong with the slides of an open deck, in words."""
-    found: list[str] = page.evaluate(SCRIPT, SMALLEST_PX)
+    found: list[str] = page.evaluate(script("slide_faults.js"), SMALLEST_PX)
+    return found
+
+
+def weak_contrasts(page: Any) -> list[str]:
+    """Return the words of an open deck that stand out less than 7 to 1 from what is behind them."""
+    found: list[str] = page.evaluate(script("slide_contrast.js"), LEAST_CONTRAST)
+    return found
+
+
+def controls_without_effect(page: Any) -> list[str]:
+    """Return nothing if a control of a widget on a slide moves it, and else what was tried."""
+    found: list[str] = page.evaluate(script("slide_moves.js"))
     return found

@@ -13,7 +13,7 @@ from mlc_course.drawing import INK, OURS, PAPER, STYLE, WIDTH_IN, svg_text
 from mlc_course.lessons.lesson_08_fusion.staged_problems import Counted
 
 # Okabe and Ito's, without those that mean something else in this course, and greys.
-COLOURS = ("#56b4e9", "#e69f00", "#cc79a7", "#f0e442", "#aaaaaa", "#dddddd")
+COLOURS = ("#56b4e9", "#e69f00", "#d68fb6", "#f0e442", "#aaaaaa", "#dddddd")
 KIB = 1024
 
 
@@ -46,8 +46,8 @@ def buffers_svg(tally: Mapping[str, Counted]) -> str:
                 kib = sum(b.bytes() for b in counted.traffic.buffers if b.buffer == buffer) / KIB
                 bar = axes.barh(place, kib, 0.7, left, color=colour, edgecolor=INK, linewidth=0.8)
                 if kib > 10:
-                    # dark in every theme, as the bars have the same colours in all of them
-                    axes.bar_label(bar, [buffer], label_type="center", fontsize=11, color="#222222")
+                    # black in every theme, as the bars have the same colours in all of them
+                    axes.bar_label(bar, [buffer], label_type="center", fontsize=11, color="#000000")
                 left += kib
             total = counted.traffic.bytes() / KIB
             axes.annotate(

@@ -212,7 +212,7 @@ def _rect(
 ) -> str:
     told = f"<title>{html.escape(title)}</title>" if title else ""
     stroke = (PAGE_INK, 2.5) if edge else (PAGE_PAPER, 0.8 if width > 3 else 0)
-    shade = ' fill-opacity="0.45"' if light else ""
+    shade = ' fill-opacity="0.35"' if light else ""
     return (
         f'<rect x="{x:.2f}" y="{y:.2f}" width="{max(width, 0.5):.2f}" height="{height:.2f}" '
         f'fill="{fill}"{shade} stroke="{stroke[0]}" stroke-width="{stroke[1]}">{told}</rect>'
