@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport VIRTUAL_ENV PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test quick test-long test-all lint docs exercises grade-demo ladder tune doctor bench gpu clean
+.PHONY: help setup lab test quick test-long test-all lint docs exercises grade-demo ladder tune book linkcheck doctor bench gpu clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
@@ -77,6 +77,12 @@ ladder: setup ## climb the CPU ladder; JSON and a picture in out/
 
 tune: setup ## search the schedule space of the ladder's workload
 	@$(BIN)/mlc-course tune matmul_exp_matmul
+
+book: setup ## every lesson with its outputs, docs and library as web pages in out/book; FRESH=1 runs all
+	@$(BIN)/python docs/book/build.py $(if $(FRESH),--fresh)
+
+linkcheck: setup ## do the book's links to other sites answer? Needs a network
+	@$(BIN)/python docs/book/build.py --links
 
 doctor: setup ## is this machine ready?
 	@$(BIN)/mlc-course doctor

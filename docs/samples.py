@@ -9,7 +9,6 @@ a block of its own or a few words in the middle of a sentence.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
 import json
@@ -22,6 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from house import rooms
 from PIL import Image
 
 from mlc_course.commands import main as mlc_course
@@ -101,24 +101,8 @@ def lessons() -> str:
 
 def house() -> str:
     """The rooms in reading order, with the question that each answers."""
-    test = ast.parse((ROOT / "tests" / "test_architecture.py").read_text(encoding="utf-8"))
-    (rooms,) = (
-        ast.literal_eval(each.value)
-        for each in test.body
-        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "ROOMS"
-    )
-    lines = []
-    for room in rooms[1:]:
-        path = ROOT / room.replace(".", "/")
-        if path.is_dir():
-            source, name = path / "__init__.py", str(path.relative_to(ROOT / "mlc_course"))
-        elif (source := path.with_suffix(".py")).exists():
-            name = source.name
-        else:
-            continue  # a pattern, for the folders of lessons
-        said = (ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or "").splitlines()
-        lines.append(f"| `{name}` | {said[0]} |")
-    return rows("| room of `mlc_course` | |", *lines).replace("``", "`")
+    lines = (f"| `{name}` | {said} |" for _, name, said in rooms())
+    return rows("| room of `mlc_course` | |", *lines)
 
 
 def a_check() -> str:

@@ -1,0 +1,153 @@
+"""What Sphinx reads: the repository's own pages, at the same paths, so that their links hold."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from glossary import Glossary
+from house import ROOT, rooms
+
+from mlc_course.lecture import VIEW, Recording, load, outdated, path_of, read_deck, record
+from mlc_course.lecture.page import embedded
+from mlc_course.lessons.kit import script
+
+HERE = Path(__file__).parent
+LESSONS = "notebooks/[0-9]*.ipynb"
+PAGES = ("README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "docs/*.md")
+LINK = re.compile(r"\]\(([^)#\s]+)")
+IMAGE = re.compile(r'<img src="([^"]+)"')
+LEXER = {"name": "python", "pygments_lexer": "python"}
+
+
+def write_sources(folder: Path, kept: Path, is_fresh: bool) -> None:
+    """Write the pages of the book; lessons are run where their recording is of other code.
+
+    ``kept`` is where recordings that are made now are written.
+    """
+    glossary = Glossary(nbformat.read(ROOT / "notebooks" / "glossary.ipynb", as_version=4))
+    write(folder / "notebooks" / "glossary.ipynb", nbformat.writes(glossary.page()))
+    made = {}
+    for path in sorted(ROOT.glob(LESSONS)):
+        made[path.stem] = recorded(path, kept, is_fresh)
+        lesson = filled(nbformat.read(path, as_version=4), made[path.stem])
+        glossary.mark(lesson, path.name)
+        write(folder / path.relative_to(ROOT), nbformat.writes(lesson))
+        write(folder / "widgets" / f"{path.stem}.json", embedded(widgets(made[path.stem])))
+    for path in sorted((ROOT / "exercises").glob("*/*.ipynb")):
+        write(
+            folder / path.relative_to(ROOT),
+            nbformat.writes(readable(nbformat.read(path, as_version=4))),
+        )
+    for pattern in PAGES:
+        for path in sorted(ROOT.glob(pattern)):
+            write(folder / path.relative_to(ROOT), page(path.read_text(encoding="utf-8")))
+    write(folder / "index.md", front(made))
+    for name, text in reference():
+        write(folder / "library" / f"{name}.md", text)
+    copy_linked(folder)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page, and the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def page(text: str) -> str:
+    """Return a page of the repository; a link to a folder is none in the book."""
+    text = text.replace("](notebooks/index.ipynb", "](index.md")
+    return re.sub(r"\[([^\]]+)\]\((?:\.\./)*benchmarks/results\)", r"`\1`", text)
+
+
+def recorded(notebook: Path, kept: Path, is_fresh: bool) -> Recording:
+    """Return what a lesson shows: from a recording of this code, or else from running it."""
+    deck = read_deck(notebook)
+    for folder in () if is_fresh else (path_of(notebook.stem).parent, kept):
+        if path_of(notebook.stem, folder).exists():
+            found = load(notebook.stem, folder)
+            if not outdated(deck, found):
+                return found
+    return record(notebook, kept)
+
+
+def filled(notebook: Any, recording: Recording) -> Any:
+    """Put the outputs of a recording into a notebook, and say below its title where they are from.
+
+    A widget becomes its static form, in an element whose ``data-model`` names its recorded state.
+    """
+    for cell in readable(notebook).cells:
+        if cell.cell_type == "code":
+            cell.outputs = [output(each) for each in recording.outputs[cell.id]]
+    notebook.cells.insert(1, nbformat.v4.new_markdown_cell(f"Outputs: {recording.label}."))
+    notebook.cells[1].id = "origin"
+    return notebook
+
+
+def readable(notebook: Any) -> Any:
+    """Fold the code that JupyterLab folds, and name the language."""
+    notebook.metadata.language_info = LEXER
+    for cell in notebook.cells:
+        if cell.metadata.get("jupyter", {}).get("source_hidden"):
+            cell.metadata["tags"] = [*cell.metadata.get("tags", ()), "hide-input"]
+    return notebook
+
+
+def output(kept: dict[str, Any]) -> Any:
+    """Return a notebook's output of a recording's."""
+    given = dict(kept)
+    if view := given.get("data", {}).get(VIEW):
+        static = given["data"]["text/html"]
+        given["data"] = {"text/html": f'<div data-model="{view["model_id"]}">{static}</div>'}
+    return nbformat.v4.new_output(**given)
+
+
+def widgets(recording: Recording) -> dict[str, Any]:
+    """Return what a page needs to move its widgets: their states, and their scripts by module."""
+    modules = {each["module"] for each in recording.widgets.values()}
+    return {
+        "widgets": recording.widgets,
+        "scripts": {module: script(module) for module in sorted(modules)},
+    }
+
+
+def front(made: dict[str, Recording]) -> str:
+    """Return the first page, with the table of lessons of the course's start page."""
+    start = nbformat.read(ROOT / "notebooks" / "index.ipynb", as_version=4)
+    (table,) = (cell.source for cell in start.cells if cell.id == "lessons")
+    lessons = (
+        table.replace("](../", "](").replace("](0", "](notebooks/0").replace("](1", "](notebooks/1")
+    )
+    labels = sorted({each.label for each in made.values()})
+    text = (HERE / "index.md").read_text(encoding="utf-8")
+    return text.replace("{lessons}", lessons).replace("{machines}", "; ".join(labels))
+
+
+def reference() -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each page of the library's reference."""
+    known = list(rooms())
+    table = "\n".join(f"| [`{name}`]({module}.md) | {said} |" for module, name, said in known)
+    text = (HERE / "library.md").read_text(encoding="utf-8")
+    pages = "\n".join(module for module, _, _ in known)
+    yield "index", text.replace("{table}", table).replace("{pages}", pages)
+    for module, name, _ in known:
+        again = "   :no-index:\n" if module == "mlc_course.exercise" else ""  # names of other rooms
+        yield module, f"# {name}\n\n```{{eval-rst}}\n.. automodule:: {module}\n{again}```\n"
+
+
+def copy_linked(folder: Path) -> None:
+    """Copy the other files of the repository that pages link or show."""
+    for page in [*folder.rglob("*.md"), *folder.rglob("*.ipynb")]:
+        text = page.read_text(encoding="utf-8")
+        for found in {*LINK.findall(text), *IMAGE.findall(text)}:
+            place = (page.parent / found).resolve()
+            if place.exists() or not place.is_relative_to(folder):
+                continue
+            original = ROOT / place.relative_to(folder)
+            if original.is_file():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(original, place)
