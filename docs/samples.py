@@ -433,6 +433,7 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "models": models,
     "grading": grading,
     "a-kernel": a_kernel,
+    "from-text-to-kernel": lambda: example("from_text_to_kernel.py"),
     "cuda-text": cuda_text,
     "gpu-text": gpu_text,
     "kernels-on-a-gpu": kernels_on_a_gpu,

@@ -167,6 +167,7 @@ RUN_ELSEWHERE = {
     "make test": (".ci/run", "make test"),
     "make doctor": ("tests/commands/test_doctor.py", '["doctor"'),
     "mlc-course lecture 05": ("tests/browser/test_lecture.py", '"lecture", "05"'),
+    "make book": ("tests/browser/test_book.py", '"book" / "build.py"'),
     "make gpu": ("tests/test_benchmarks.py", '"codegen_gpu.py"'),
     "make grade-demo": ("tests/grading/course/test_corpus.py", "corpus.build"),
 }

@@ -8,10 +8,13 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from docstrings import to_rst  # noqa: E402
+from house import rooms  # noqa: E402
 
 import mlc_course  # noqa: E402
 from mlc_course.lecture.page import module  # noqa: E402
 from mlc_course.lessons.kit import STYLE  # noqa: E402
+
+ROOMS = [name for name, _, _ in rooms()]
 
 project = "Machine learning compilation, by hand"
 author = "the contributors of mlc_course"
@@ -22,6 +25,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
 nb_execution_mode = "off"  # the outputs are recorded
 nb_mime_priority_overrides = [("html", "text/html", 0)]
 myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_inline"]  # the width of a picture
 # The type "bytes" is also the name of fields; it has no page here, whichever is meant.
 suppress_warnings = ["ref.python"]
 autodoc_default_options = {"members": True, "undoc-members": True, "no-value": True}
@@ -47,6 +51,11 @@ def read_docstring(app, what, name, obj, options, lines):
     lines[:] = to_rst(lines)
 
 
+def room(module):
+    """Return the room that a module is in: the longest of those whose name its own begins with."""
+    return max((each for each in ROOMS if f"{module}.".startswith(f"{each}.")), key=len, default="")
+
+
 def add_widgets(app, pagename, templatename, context, doctree):
     """Give a lesson's page the states of its widgets, and the script that moves them."""
     states = Path(app.srcdir) / "widgets" / f"{Path(pagename).name}.json"
@@ -57,9 +66,25 @@ def add_widgets(app, pagename, templatename, context, doctree):
         app.add_js_file("book.js", defer="defer")
 
 
-def skip_other_code(app, env, docnames):
-    """Keep the code of other libraries out of the pages of code."""
-    env._viewcode_modules = dict.fromkeys((*sys.stdlib_module_names, "numpy"), False)
+def skip_other_code(app, name):
+    """Keep the code of other libraries, such as TVM's, out of the pages of code."""
+    return None if name.split(".")[0] == "mlc_course" else ("", {})
+
+
+def drop_other_code(app):
+    """Leave other code out of the list of code pages, and link each name to its room's page.
+
+    A name may be met first on another page: as the value of a field there.
+    """
+    pages = {}
+    for module_name, held in app.env._viewcode_modules.items():
+        if held and held[0]:
+            code, tags, used, _ = held
+            home = room(module_name)
+            own = {name: page for name, page in used.items() if page == f"library/{home}"}
+            pages[module_name] = (code, tags, own, home)
+    app.env._viewcode_modules = pages
+    return ()
 
 
 def write_static(app):
@@ -78,7 +103,8 @@ def setup(app):
     """Connect the above to Sphinx."""
     app.connect("autodoc-process-docstring", read_docstring)
     app.connect("html-page-context", add_widgets)
-    app.connect("env-before-read-docs", skip_other_code)
+    app.connect("viewcode-find-source", skip_other_code)
+    app.connect("html-collect-pages", drop_other_code, priority=100)  # before the pages are made
     app.connect("builder-inited", write_static)
     app.add_css_file("book.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

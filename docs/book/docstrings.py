@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 LITERAL = re.compile(r"(``.+?``)")
 ITEM = re.compile(r"(- |\d+\. )")
-SPECIAL = re.compile(r"([*|\\]|_\b|\b_(?!\w))")
+SPECIAL = re.compile(r"([*|\\]|_(?!\w))")
 
 
 def to_rst(lines: Sequence[str]) -> Iterator[str]:

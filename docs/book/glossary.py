@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import Any
 
 import nbformat
@@ -26,17 +27,18 @@ class Glossary:
 
     def term(self, words: str) -> str | None:
         """Return the entry that words of a lesson mean, in the singular if need be."""
-        low = " ".join(words.replace("`", "").lower().split())
+        low = " ".join(re.sub("[`*]", "", words).lower().split())
         ways = (low, low.removesuffix("s"), low.removesuffix("es"), f"{low.removesuffix('ies')}y")
         return next((self._spelled[way] for way in ways if way in self._spelled), None)
 
     def page(self) -> Any:
         """Return the notebook with its entries as Sphinx's, which can be linked and are indexed."""
-        for cell in self._notebook.cells[1:]:
+        page = deepcopy(self._notebook)
+        for cell in page.cells[1:]:
             head, _, entries = cell.source.partition("\n")
             lines = [self._entry(each) for each in entries.strip().split("\n\n")]
             cell.source = "\n".join((head, "", "```{glossary}", *lines, "```"))
-        return self._notebook
+        return page
 
     def mark(self, lesson: Any, name: str) -> None:
         """Link each term of a lesson to its entry, and index the lesson under what it explains."""
@@ -44,6 +46,8 @@ class Glossary:
             if cell.cell_type == "markdown":
                 cell.source = TO_GLOSSARY.sub(self._link, cell.source)
         own = [term for term, names in self.lessons.items() if name in names]
+        if not own:
+            return
         index = f"```{{index}} {', '.join(own)}\n```"
         lesson.cells.insert(1, nbformat.v4.new_markdown_cell(index))
         lesson.cells[1].id = "index"
@@ -61,4 +65,5 @@ class Glossary:
         term = self.term(said)
         if term is None:
             return f"*{said}*" if isinstance(words, str) else words[0]
-        return f"{{term}}`{said.replace('`', '')} <{term}>`"
+        strong = "**" if said.startswith("**") else ""
+        return f"{strong}{{term}}`{re.sub('[`*]', '', said)} <{term}>`{strong}"

@@ -12,6 +12,7 @@ import nbformat
 from glossary import Glossary
 from house import ROOT, rooms
 
+from mlc_course import errors, exercise, grading
 from mlc_course.lecture import VIEW, Recording, load, outdated, path_of, read_deck, record
 from mlc_course.lecture.page import embedded
 from mlc_course.lessons.kit import script
@@ -20,7 +21,7 @@ HERE = Path(__file__).parent
 LESSONS = "notebooks/[0-9]*.ipynb"
 PAGES = ("README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "docs/*.md")
 LINK = re.compile(r"\]\(([^)#\s]+)")
-IMAGE = re.compile(r'<img src="([^"]+)"')
+IMAGE = re.compile(r'<img src="([^"]+)" width="([^"]+)" alt="([^"]+)">')
 LEXER = {"name": "python", "pygments_lexer": "python"}
 
 
@@ -59,7 +60,11 @@ def write(path: Path, text: str) -> None:
 
 
 def page(text: str) -> str:
-    """Return a page of the repository; a link to a folder is none in the book."""
+    """Return a page of the repository; a link to a folder is none in the book.
+
+    A picture in HTML becomes one that Sphinx copies.
+    """
+    text = re.sub("^</?p>\n", "", IMAGE.sub(r"![\3](\1){width=\2}", text), flags=re.M)
     text = text.replace("](notebooks/index.ipynb", "](index.md")
     return re.sub(r"\[([^\]]+)\]\((?:\.\./)*benchmarks/results\)", r"`\1`", text)
 
@@ -135,15 +140,28 @@ def reference() -> Iterator[tuple[str, str]]:
     pages = "\n".join(module for module, _, _ in known)
     yield "index", text.replace("{table}", table).replace("{pages}", pages)
     for module, name, _ in known:
-        again = "   :no-index:\n" if module == "mlc_course.exercise" else ""  # names of other rooms
-        yield module, f"# {name}\n\n```{{eval-rst}}\n.. automodule:: {module}\n{again}```\n"
+        own = vocabulary() if module == "mlc_course.exercise" else ".. automodule:: " + module
+        yield module, f"# {name}\n\n```{{eval-rst}}\n{own}\n```\n"
+
+
+def vocabulary() -> str:
+    """Return the page of ``exercise``, whose names are described in the rooms that define them."""
+    homes = (grading.checks, grading.process, errors)
+    lines = [
+        f"- :py:obj:`{name} <{home.__name__}.{name}>`"
+        for name in exercise.__all__
+        for home in homes
+        if hasattr(home, name)
+    ]
+    head = [".. automodule:: mlc_course.exercise", "   :no-members:", ""]
+    return "\n".join([*head, *dict.fromkeys(lines)])
 
 
 def copy_linked(folder: Path) -> None:
     """Copy the other files of the repository that pages link or show."""
     for page in [*folder.rglob("*.md"), *folder.rglob("*.ipynb")]:
         text = page.read_text(encoding="utf-8")
-        for found in {*LINK.findall(text), *IMAGE.findall(text)}:
+        for found in set(LINK.findall(text)):
             place = (page.parent / found).resolve()
             if place.exists() or not place.is_relative_to(folder):
                 continue

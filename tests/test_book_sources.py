@@ -1,0 +1,107 @@
+"""The parts of the book: where its outputs come from, its glossary, and its docstrings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from docstrings import to_rst
+from glossary import Glossary
+from sources import ROOT, filled, recorded
+
+from mlc_course.lecture import load
+
+
+def a_notebook(*cells: tuple[str, str]) -> nbformat.NotebookNode:
+    book = nbformat.v4.new_notebook()
+    for at, (kind, source) in enumerate(cells):
+        made = {"markdown": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}[kind]
+        cell = made(source)
+        cell.id = f"cell-{at}"
+        book.cells.append(cell)
+    return book
+
+
+GLOSSARY = a_notebook(
+    ("markdown", "# Glossary"),
+    (
+        "markdown",
+        "## T\n\n**tile** A part of a *matrix*. ([lesson 6](06_tiling.ipynb))"
+        "\n\n*brick* see *tile*",
+    ),
+)
+
+
+def test_entries_of_the_glossary_can_be_linked() -> None:
+    text = Glossary(GLOSSARY).page().cells[1].source
+    assert "```{glossary}\ntile\n  A part of a *matrix*." in text
+    assert "brick\n  See {term}`tile <tile>`." in text
+
+
+def test_a_lesson_links_terms_and_is_indexed_under_those_that_it_explains() -> None:
+    lesson = a_notebook(
+        ("markdown", "# 6"), ("markdown", "[tiles](glossary.ipynb), [x](glossary.ipynb)")
+    )
+    Glossary(GLOSSARY).mark(lesson, "06_tiling.ipynb")
+    assert lesson.cells[1].source == "```{index} tile\n```"
+    assert lesson.cells[2].source == "{term}`tiles <tile>`, [x](glossary.ipynb)"
+
+
+def test_every_link_of_a_lesson_to_the_glossary_reaches_an_entry() -> None:
+    glossary = Glossary(nbformat.read(ROOT / "notebooks" / "glossary.ipynb", as_version=4))
+    missing = []
+    for path in sorted(ROOT.glob("notebooks/[0-9]*.ipynb")):
+        lesson = nbformat.read(path, as_version=4)
+        glossary.mark(lesson, path.name)
+        missing += [
+            f"{path.stem}: {line}"
+            for cell in lesson.cells
+            for line in cell.source.splitlines()
+            if "](glossary.ipynb)" in line and "[glossary]" not in line
+        ]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("docstring", "rst"),
+    [
+        ("Tiles a*b of | and \\.", "Tiles a\\*b of \\| and \\\\."),
+        ("Return ``x``s of `y`.", "Return ``x``\\ s of ``y``."),
+        ("name_ and _private, a_b_.", "name\\_ and _private, a_b\\_."),
+    ],
+)
+def test_only_literals_are_markup_in_a_docstring(docstring: str, rst: str) -> None:
+    assert list(to_rst([docstring])) == [rst, ""]
+
+
+def test_columns_of_a_docstring_stay_columns() -> None:
+    lines = ["Visit tiles.", "", "before  for i:", "after   for io, ii:", "", "The end."]
+    assert list(to_rst(lines)) == [
+        *("Visit tiles.", "", "::", ""),
+        *("    before  for i:", "    after   for io, ii:", "", "The end.", ""),
+    ]
+
+
+def test_a_widget_becomes_its_static_form_with_the_name_of_its_state() -> None:
+    path = ROOT / "notebooks" / "05_loop_reorder.ipynb"
+    recording = load(path.stem)
+    lesson = filled(nbformat.read(path, as_version=4), recording)
+    (dial,) = (cell for cell in lesson.cells if cell.id == "measure-dial")
+    shown = dial.outputs[0].data["text/html"]
+    model = shown.partition('data-model="')[2].partition('"')[0]
+    assert model in recording.widgets and "<svg" in shown
+    assert recording.label in lesson.cells[1].source
+
+
+@pytest.mark.slow
+def test_a_lesson_whose_recording_is_of_other_code_is_run_once(tmp_path: Path) -> None:
+    path = tmp_path / "05_loop_reorder.ipynb"
+    lesson = a_notebook(("markdown", "# 5. Other code"), ("code", "print(6 * 7)"))
+    lesson.cells[0].metadata = {"slideshow": {"slide_type": "slide"}, "lecture": {"wall": ["5"]}}
+    nbformat.write(lesson, path)
+    made = recorded(path, kept=tmp_path / "kept", is_fresh=False)
+    assert made.outputs["cell-1"][0]["text"] == "42\n"
+    again = recorded(path, kept=tmp_path / "kept", is_fresh=False)
+    assert again == made
+    assert load("05_loop_reorder") != made  # the course's own recording is untouched
