@@ -14,6 +14,7 @@ import mlc_course  # noqa: E402
 from mlc_course.lecture.page import module  # noqa: E402
 from mlc_course.lessons.kit import STYLE  # noqa: E402
 
+OTHERS = ("tvm", "tvm_ffi", "numpy")
 ROOMS = [name for name, _, _ in rooms()]
 
 project = "Machine learning compilation, by hand"
@@ -49,6 +50,12 @@ linkcheck_timeout = 20
 def read_docstring(app, what, name, obj, options, lines):
     """Replace a docstring's lines by reStructuredText."""
     lines[:] = to_rst(lines)
+
+
+def skip_other_names(app, what, name, obj, skip, options):
+    """Leave out names of other libraries, such as TVM's: these describe them themselves."""
+    home = (getattr(obj, "__module__", None) or "mlc_course").split(".")[0]
+    return True if what == "module" and home in OTHERS else None
 
 
 def room(module):
@@ -102,6 +109,7 @@ def write_static(app):
 def setup(app):
     """Connect the above to Sphinx."""
     app.connect("autodoc-process-docstring", read_docstring)
+    app.connect("autodoc-skip-member", skip_other_names)
     app.connect("html-page-context", add_widgets)
     app.connect("viewcode-find-source", skip_other_code)
     app.connect("html-collect-pages", drop_other_code, priority=100)  # before the pages are made

@@ -104,6 +104,8 @@ def test_there_are_a_glossary_an_index_and_a_page_for_each_room(book: Path) -> N
     index = (book / "genindex.html").read_text(encoding="utf-8")
     assert "06_tiling.html" in index and "mlc_course.mugraph.verify" in index
     schedule = (book / "library" / "mlc_course.tensor_program.schedule.html").read_text("utf-8")
+    tir = (book / "library" / "mlc_course.tensor_program.tir.html").read_text(encoding="utf-8")
+    assert "accesses" in tir and "tvm.apache.org" not in tir  # TVM describes its own names
     assert "tile" in schedule and "_modules/mlc_course/tensor_program/schedule" in schedule
 
 
