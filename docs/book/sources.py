@@ -1,4 +1,4 @@
-"""What Sphinx reads: the repository's own pages, at the same paths, so that their links hold."""
+"""Write the pages that Sphinx reads: those of the repository, at the same paths, so links hold."""
 
 from __future__ import annotations
 
