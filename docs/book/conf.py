@@ -1,6 +1,5 @@
 """Sphinx's settings for the book, and what it does with docstrings and widgets."""
 
-import re
 import sys
 from pathlib import Path
 
@@ -38,12 +37,8 @@ exclude_patterns = ["widgets"]
 
 html_theme = "furo"
 html_title = project
-html_static_path = []
-html_css_files, html_js_files = [], []
 html_copy_source = False
 html_show_sourcelink = False
-html_last_updated_fmt = None
-templates_path = []
 linkcheck_timeout = 20
 
 
@@ -101,8 +96,7 @@ def write_static(app):
         place.mkdir(parents=True, exist_ok=True)
         style = (HERE / "book.css").read_text(encoding="utf-8")
         (place / "book.css").write_text(f"{STYLE}\n{style}", encoding="utf-8")
-        held = (HERE / "book.js").read_text(encoding="utf-8")
-        text = re.sub(r"^import .*\n", "", held, flags=re.M)
+        text = (HERE / "book.js").read_text(encoding="utf-8")
         (place / "book.js").write_text(f"{{\n{module('host.js')}\n{text}}}\n", encoding="utf-8")
 
 

@@ -14,8 +14,7 @@ from house import ROOT, rooms
 
 from mlc_course import errors, exercise, grading
 from mlc_course.lecture import VIEW, Recording, load, outdated, path_of, read_deck, record
-from mlc_course.lecture.page import embedded
-from mlc_course.lessons.kit import script
+from mlc_course.lecture.page import embedded, widgets
 
 HERE = Path(__file__).parent
 LESSONS = "notebooks/[0-9]*.ipynb"
@@ -109,15 +108,6 @@ def output(kept: dict[str, Any]) -> Any:
         static = given["data"]["text/html"]
         given["data"] = {"text/html": f'<div data-model="{view["model_id"]}">{static}</div>'}
     return nbformat.v4.new_output(**given)
-
-
-def widgets(recording: Recording) -> dict[str, Any]:
-    """Return what a page needs to move its widgets: their states, and their scripts by module."""
-    modules = {each["module"] for each in recording.widgets.values()}
-    return {
-        "widgets": recording.widgets,
-        "scripts": {module: script(module) for module in sorted(modules)},
-    }
 
 
 def front(made: dict[str, Recording]) -> str:

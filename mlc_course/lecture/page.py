@@ -26,14 +26,12 @@ def build(deck: Deck, recording: Recording, live: dict[str, Any] | None = None) 
 
     Without ``live``, the page opens from a file, and prints with ``?print-pdf``.
     """
-    modules = {each["module"] for each in recording.widgets.values()}
     data = {
         "live": live,
         "recorded": recording.label,
         "cells": {cell.name: _cell(cell, recording) for cell in deck.cells},
         "slides": [asdict(slide) for slide in deck.slides],
-        "widgets": recording.widgets,
-        "scripts": {module: script(module) for module in sorted(modules)},
+        **widgets(recording),
     }
     styles = "\n".join((read("vendor/reveal.css"), STYLE, read("deck.css")))
     scripts = (read("vendor/reveal.js"), read("vendor/editor.js"))
@@ -52,6 +50,15 @@ def build(deck: Deck, recording: Recording, live: dict[str, Any] | None = None) 
             "",
         )
     )
+
+
+def widgets(recording: Recording) -> dict[str, Any]:
+    """Return what a page needs to draw widgets: their states, and their scripts by module."""
+    modules = {each["module"] for each in recording.widgets.values()}
+    return {
+        "widgets": recording.widgets,
+        "scripts": {module: script(module) for module in sorted(modules)},
+    }
 
 
 def list_page(decks: Mapping[str, Deck | UsageError], address: str) -> str:
