@@ -147,7 +147,7 @@ def test_nor_any_of_attention_over_split_keys(full: bool, seed: int, tried: Trie
     found = [judged(mutant, whole) for _, mutant in drawn([whole], count, random.Random(seed))]
     tried("mutants", len(found))
     assert_none_wrong(found)
-    assert counted(found)[REFUSED] >= count // 2
+    assert counted(found)[REFUSED] >= count // 6  # 3 of 4 are; this many, all but surely
 
 
 # The generator.

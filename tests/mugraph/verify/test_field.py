@@ -157,10 +157,14 @@ def test_max_is_that_of_an_order(m: Field) -> None:
 @settings(max_examples=30, deadline=None)
 @given(orders)
 def test_max_selects_the_same_entry_at_every_level(m: Field) -> None:
+    """Two residues may agree at a small prime, so which one was taken is asked of all levels."""
     x, y = m.random((3,)), m.random((3,))
     larger = m.maximum(x, y)
-    first = [np.asarray(a == c) for a, c in zip(x.levels, larger.levels, strict=True)]
-    assert all(np.array_equal(first[0], each) for each in first)
+    is_x, is_y = (
+        np.all([a == c for a, c in zip(each.levels, larger.levels, strict=True)], axis=0)
+        for each in (x, y)
+    )
+    assert np.all(is_x | is_y)
     assert equal(m.max(m.concatenate([x, y], 0), 0), m.maximum(m.max(x, 0), m.max(y, 0)))
 
 
