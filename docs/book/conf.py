@@ -10,7 +10,7 @@ from docstrings import to_rst  # noqa: E402
 from house import rooms  # noqa: E402
 
 import mlc_course  # noqa: E402
-from mlc_course.lecture.page import module  # noqa: E402
+from mlc_course.lecture.page import module, read  # noqa: E402
 from mlc_course.lessons.kit import STYLE  # noqa: E402
 
 OTHERS = ("tvm", "tvm_ffi", "numpy")
@@ -94,8 +94,8 @@ def write_static(app):
     place = Path(app.outdir) / "_static"
     if app.builder.format == "html":
         place.mkdir(parents=True, exist_ok=True)
-        style = (HERE / "book.css").read_text(encoding="utf-8")
-        (place / "book.css").write_text(f"{STYLE}\n{style}", encoding="utf-8")
+        style = "\n".join((STYLE, read("pictures.css"), (HERE / "book.css").read_text("utf-8")))
+        (place / "book.css").write_text(style, encoding="utf-8")
         text = (HERE / "book.js").read_text(encoding="utf-8")
         (place / "book.js").write_text(f"{{\n{module('host.js')}\n{text}}}\n", encoding="utf-8")
 

@@ -33,7 +33,7 @@ def build(deck: Deck, recording: Recording, live: dict[str, Any] | None = None) 
         "slides": [asdict(slide) for slide in deck.slides],
         **widgets(recording),
     }
-    styles = "\n".join((read("vendor/reveal.css"), STYLE, read("deck.css")))
+    styles = "\n".join((read("vendor/reveal.css"), STYLE, read("pictures.css"), read("deck.css")))
     scripts = (read("vendor/reveal.js"), read("vendor/editor.js"))
     return "\n".join(
         (

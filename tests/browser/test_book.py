@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from slide_faults import weak_contrasts
 
 from .conftest import ROOT, chromium
 
@@ -18,7 +19,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
 WIDTHS = {"phone": (390, 844), "laptop": (1280, 800), "projector": (1920, 1080)}
+OTHERS = ("index", "library/index", "library/mlc_course.mugraph.verify", "docs/reading")
 MOST_BYTES = 3_000_000
+LEAST_CONTRAST = 4.5  # to 1, at a reader's desk
 # Elements that reach beyond the window and cannot be scrolled to.
 CUT_OFF = """() => [...document.querySelectorAll("article *")].filter((it) => {
   const box = it.getBoundingClientRect();
@@ -120,10 +123,22 @@ def test_every_lesson_fits_and_asks_nobody_for_anything(
         page.on("request", lambda asked: faults.extend(_foreign(asked.url)))
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-        for name in ("index", "library/index", *(f"notebooks/{lesson}" for lesson in LESSONS)):
+        for name in (*OTHERS, *(f"notebooks/{lesson}" for lesson in LESSONS)):
             open_page(page, book, name)
             faults += [f"{name}: {each}" for each in page.evaluate(CUT_OFF)]
-    assert faults == []
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_from_what_is_behind_them(book: Path, chrome: Browser, scheme: str) -> None:
+    faults: list[str] = []
+    with chrome.new_context(color_scheme=scheme) as context:  # type: ignore[arg-type]
+        page = context.new_page()
+        for name in (*OTHERS, *(f"notebooks/{lesson}" for lesson in LESSONS)):
+            open_page(page, book, name)
+            faults += [f"{name}: {each}" for each in weak_contrasts(page, LEAST_CONTRAST)]
+            faults += [f"{name}: {each}" for each in page.evaluate(CUT_OFF)]
+    assert not faults, "\n".join(faults)
 
 
 def _foreign(address: str) -> list[str]:

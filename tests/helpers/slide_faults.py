@@ -1,4 +1,4 @@
-"""Find slides that are cut off or scroll, and text that cannot be read from the back of a hall."""
+"""Find slides that are cut off or scroll, and text that cannot be read: in a hall, or on a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 SMALLEST_PX = 24  # on a wall of 1080 lines
-LEAST_CONTRAST = 7  # to 1
+LEAST_CONTRAST = 7  # to 1, in a hall
 HERE = Path(__file__).parent
 
 
@@ -21,9 +21,9 @@ def slide_faults(page: Any) -> list[str]:
     return found
 
 
-def weak_contrasts(page: Any) -> list[str]:
-    """Return the words of an open deck that stand out less than 7 to 1 from what is behind them."""
-    found: list[str] = page.evaluate(script("slide_contrast.js"), LEAST_CONTRAST)
+def weak_contrasts(page: Any, least: float = LEAST_CONTRAST) -> list[str]:
+    """Return the words of a deck or page that stand out less than ``least`` to 1."""
+    found: list[str] = page.evaluate(script("contrast.js"), least)
     return found
 
 

@@ -1,4 +1,4 @@
-// The contrast of every letter on every slide with what is painted behind it (WCAG 2.2, 1.4.6).
+// The contrast of every letter, of a page or of each slide, with what is painted behind it (WCAG 2.2).
 async (least) => {
   const faults = new Set(), canvas = document.createElement("canvas").getContext("2d");
   const everything = document.createElement("style");
@@ -26,14 +26,16 @@ async (least) => {
     found[3] *= shape ? Number(style.fillOpacity) * Number(style.opacity) : 1;
     return found;
   };
-  for (const [at, slide] of Reveal.getSlides().entries()) {
-    Reveal.slide(at);
+  const deck = window.Reveal, parts = deck?.getSlides() ?? [document.querySelector("article")];
+  for (const [at, part] of parts.entries()) {
+    deck?.slide(at);
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-    for (const it of slide.querySelectorAll("*")) {
+    for (const it of part.querySelectorAll("*")) {
       const text = [...it.childNodes].filter((kid) => kid.nodeType === 3).map((kid) => kid.data.trim()).join("");
       if (!text || ["STYLE", "SCRIPT", "OPTION"].includes(it.tagName)) continue;
       if (!it.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
       if (it.closest("[aria-hidden=true], defs, :disabled, .mlc-hidden")) continue;
+      if (!deck) it.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
       const box = it.getBoundingClientRect();
       const x = it.ownerSVGElement ? box.left + box.width / 2 : box.left + Math.min(box.width, 12) / 2;
       const layers = document.elementsFromPoint(x, box.top + box.height / 2).map(painted);
@@ -45,7 +47,7 @@ async (least) => {
       const ink = colour(it.ownerSVGElement ? style.fill : style.color);
       ink[3] *= it.ownerSVGElement ? Number(style.fillOpacity) : 1;
       const found = ratio(over(ink, behind), behind);
-      if (found < least) faults.add(`slide ${at + 1}: ${found.toFixed(1)} to 1, "${text.slice(0, 24)}"`);
+      if (found < least) faults.add(`${deck ? `slide ${at + 1}: ` : ""}${found.toFixed(1)} to 1, "${text.slice(0, 24)}"`);
     }
   }
   everything.remove();
