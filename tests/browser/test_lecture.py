@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -10,9 +11,11 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import psutil
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
@@ -27,6 +30,12 @@ pytestmark = pytest.mark.browser
 
 LESSONS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 SIZES = ({"width": 1280, "height": 720}, {"width": 1920, "height": 1080})
+SERVE = """import sys
+from pathlib import Path
+from mlc_course.lecture import serve
+notebook, port, votes = sys.argv[1:]
+serve(Path(notebook), browser=False, port=int(port), poll_port=int(votes))
+"""
 READY = "document.body.dataset.ready"
 # A name for two different patterns would paint one of them wrong.
 PATTERNS = """() => {
@@ -141,12 +150,19 @@ class Lecture:
         return [each for each in children if "ipykernel_launcher" in " ".join(each.cmdline())]
 
 
-@pytest.fixture
-def lecture(browser: BrowserContext) -> Iterator[Lecture]:
-    votes = free_port()
-    words = [sys.executable, "-m", "mlc_course.commands", "lecture", "05", "--no-browser"]
-    words += [f"--port={free_port()}", f"--poll={votes}"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+@contextmanager
+def given(browser: BrowserContext, *words: str, **variables: str) -> Iterator[Lecture]:
+    """Begin a lecture with a command line, whose last words are the two ports."""
+    port, votes = free_port(), free_port()
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            *(word.replace("{port}", str(port)).replace("{votes}", str(votes)) for word in words),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **variables},
+    )
     assert process.stdout
     address = process.stdout.readline().removeprefix("Slides: ").strip()
     try:
@@ -161,6 +177,13 @@ def lecture(browser: BrowserContext) -> Iterator[Lecture]:
         process.send_signal(signal.SIGINT)
         process.wait(PATIENCE_S)
         process.stdout.close()
+
+
+@pytest.fixture
+def lecture(browser: BrowserContext) -> Iterator[Lecture]:
+    words = ["-m", "mlc_course.commands", "lecture", "05", "--no-browser"]
+    with given(browser, *words, "--port={port}", "--poll={votes}") as made:
+        yield made
 
 
 def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture) -> None:
@@ -240,6 +263,67 @@ def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture
 
     own = re.compile(r"(?:http|ws|blob:http)://127\.0\.0\.1:\d+/|about:blank|data:,")
     assert [each for each in lecture.heard if not own.match(each)] == []
+
+
+def test_a_machine_that_is_too_busy_leaves_the_recording_on_the_wall(
+    browser: BrowserContext, tmp_path: Path
+) -> None:
+    notebook = tmp_path / "notebooks" / LESSONS[5].name
+    notebook.parent.mkdir()
+    lesson = nbformat.read(LESSONS[5], as_version=4)
+    cell = next(each for each in lesson.cells if each.id == "hook-six-orders")
+    cell.metadata["lecture"]["budget_s"] = 0.2
+    nbformat.write(lesson, notebook)
+    words = ["-c", SERVE, str(notebook), "{port}", "{votes}"]
+    with given(browser, *words) as lecture:
+        page = lecture.page
+        go_to(page, "Six orders on this machine")
+        origin = slide(page).locator(".origin:not(:empty)")
+        expect(origin).to_contain_text("still measuring here")
+        for kernel in lecture.kernels():
+            kernel.suspend()  # nothing is as busy as a machine that never answers
+        page.wait_for_timeout(1000)
+        try:
+            expect(origin).to_have_text(re.compile("^recorded: .*; still measuring here$"))
+            expect(slide(page).locator(".result svg")).to_contain_text("m-k-n")
+            page.keyboard.press("ArrowRight")
+            expect(slide(page)).to_contain_text("What the hall said")
+            page.keyboard.press("ArrowLeft")
+        finally:
+            for kernel in lecture.kernels():
+                kernel.resume()
+        expect(origin).to_contain_text("press L for the live result")
+        page.keyboard.press("l")
+        expect(origin).to_have_text("live")
+        expect(slide(page).locator(".result svg")).to_contain_text("m-k-n")
+
+
+def test_a_lecture_on_gpu_code_needs_no_gpu(browser: BrowserContext) -> None:
+    words = ["-m", "mlc_course.commands", "lecture", "19", "--no-browser"]
+    words += ["--port={port}", "--poll={votes}"]
+    with given(browser, *words, CUDA_VISIBLE_DEVICES="") as lecture:
+        wait_until_live(lecture.page)
+        assert lecture.page.locator(".result pre.stderr").count() == 0  # nor an error
+
+
+def test_without_a_network_the_slides_go_on(lecture: Lecture) -> None:
+    page = lecture.page
+    expect(page.locator('.origin[data-live="true"]')).not_to_have_count(0)
+    page.context.set_offline(True)
+    try:
+        page.keyboard.press("r")
+        expect(page.locator(".banner")).to_contain_text("There is no kernel")
+        go_to(page, "The loop-order dial")
+        slide(page).get_by_test_id("order-k-n-m").check()
+        expect(slide(page).get_by_test_id("said")).to_contain_text("k-n-m")
+        expect(slide(page).locator(".origin:not(:empty)")).to_contain_text("recorded")
+    finally:
+        page.context.set_offline(False)
+    page.keyboard.press("Escape")
+    page.keyboard.press("r")
+    expect(page.locator(".banner")).to_be_hidden()
+    page.keyboard.press("Home")
+    wait_until_live(page)
 
 
 @pytest.fixture
