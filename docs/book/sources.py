@@ -15,9 +15,9 @@ from house import ROOT, rooms
 from mlc_course import errors, exercise, grading
 from mlc_course.lecture import VIEW, Recording, load, outdated, path_of, read_deck, record
 from mlc_course.lecture.page import embedded, widgets
+from mlc_course.lecture.slides import LESSONS
 
 HERE = Path(__file__).parent
-LESSONS = "notebooks/[0-9]*.ipynb"
 PAGES = ("README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "docs/*.md")
 LINK = re.compile(r"\]\(([^)#\s]+)")
 IMAGE = re.compile(r'<img src="([^"]+)" width="([^"]+)" alt="([^"]+)">')
@@ -32,7 +32,7 @@ def write_sources(folder: Path, kept: Path, is_fresh: bool) -> None:
     glossary = Glossary(nbformat.read(ROOT / "notebooks" / "glossary.ipynb", as_version=4))
     write(folder / "notebooks" / "glossary.ipynb", nbformat.writes(glossary.page()))
     made = {}
-    for path in sorted(ROOT.glob(LESSONS)):
+    for path in sorted((ROOT / "notebooks").glob(LESSONS)):
         made[path.stem] = recorded(path, kept, is_fresh)
         lesson = filled(nbformat.read(path, as_version=4), made[path.stem])
         glossary.mark(lesson, path.name)

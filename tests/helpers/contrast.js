@@ -4,7 +4,12 @@ async (least) => {
   const everything = document.createElement("style");
   everything.textContent = "* { pointer-events: all !important; }"; // so that all of it is found
   document.head.append(everything);
+  const known = new Map();
   const colour = (text) => { // red, green, blue from 0 to 1, and how opaque it is
+    if (!known.has(text)) known.set(text, drawn(text));
+    return [...known.get(text)];
+  };
+  const drawn = (text) => {
     canvas.clearRect(0, 0, 1, 1);
     canvas.fillStyle = text;
     canvas.fillRect(0, 0, 1, 1);
