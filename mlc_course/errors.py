@@ -68,6 +68,10 @@ class Undecided(CourseError):
     """Two mu-graphs of which the verifier can say neither that they are equal nor that not."""
 
 
+class Contradiction(CourseError):
+    """Constraints on sizes that no sizes keep."""
+
+
 class UnmetCheck(CourseError):
     """An answer does not do what a check asks of it."""
 

@@ -1,0 +1,287 @@
+"""What is known of sizes: stated facts, and those that one system derives for the other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+
+from mlc_course.dynamic_shape.ir import (
+    AffineEq,
+    AtMost,
+    Constraint,
+    Eq,
+    Less,
+    MulEq,
+    dims_of,
+    holds,
+    said,
+)
+from mlc_course.dynamic_shape.solve.answers import ByProducts, BySums, Step
+from mlc_course.dynamic_shape.solve.echelon import Echelon, Multipliers, Vector, add_to, unknowns
+from mlc_course.dynamic_shape.solve.integers import Bounded, Cut, Equation, at_most
+from mlc_course.dynamic_shape.solve.systems import (
+    Claim,
+    Dims,
+    Range,
+    as_equation,
+    inequalities,
+    product_equation,
+    sum_equation,
+)
+from mlc_course.errors import Contradiction, check_known
+
+ONE = Fraction(1)
+IMPOSSIBLE = "no sizes keep all of these constraints"
+
+
+class System:
+    """The equations of one system: solved, and by the unknowns that are in them."""
+
+    def __init__(self, read: Callable[[int, Claim], Vector | None]) -> None:
+        self.read = read
+        self.echelon = Echelon()
+        self.vectors: dict[int, Vector] = {}
+        self.facts_of: defaultdict[str, list[int]] = defaultdict(list)
+
+    def add(self, fact: int, claim: Claim) -> tuple[Vector, Multipliers] | None:
+        """Add a fact; return what it became if it is an equation here: see ``Echelon.add``."""
+        if (vector := self.read(fact, claim)) is None:
+            return None
+        self.vectors[fact] = vector
+        for name in unknowns(vector):
+            self.facts_of[name].append(fact)
+        return self.echelon.add(vector, fact)
+
+
+class Facts:
+    """Facts on sizes: the range of each dimension, the stated constraints, and what follows.
+
+    Raises ``Contradiction`` where no sizes keep all of them, naming a smallest set of constraints
+    of which that is true, and ``UsageError`` for a dimension that is not among ``dims``.
+    """
+
+    def __init__(self, dims: Dims, stated: Sequence[Constraint] = ()) -> None:
+        self.dims, self.stated = dims, tuple(stated)
+        for constraint in self.stated:
+            names = [dim for dim in dims_of(constraint) if isinstance(dim, str)]
+            for name in names:
+                check_known(f"{said(constraint)}: no dimension", name, dims)
+            if not names and not holds(constraint, {}):
+                raise Contradiction(IMPOSSIBLE, got=said(constraint))
+        self.claims: list[Claim] = []
+        self.steps: dict[int, Step] = {}
+        self.derived_from: dict[int, Multipliers] = {}
+        self.products, self.sums = System(product_equation), System(sum_equation)
+        self.cuts: dict[int, tuple[Cut, ...]] = {}
+        self.facts_below: defaultdict[str, list[int]] = defaultdict(
+            list
+        )  # inequalities, by unknown
+        for claim in (*map(Range, dims.values()), *self.stated):
+            self._add(claim)
+        self._exchange()
+        self._check_possible()
+
+    def _add(self, claim: Claim) -> int:
+        number = len(self.claims)
+        self.claims.append(claim)
+        for system in (self.products, self.sums):
+            if (became := system.add(number, claim)) is not None:
+                rest, of = became
+                if rest and not any(unknowns(rest)):
+                    self._refuse(of)
+        if cuts := tuple(inequalities(number, claim, self.dims)):
+            self.cuts[number] = cuts
+            for name in {name for cut in cuts for name in cut.sum}:
+                self.facts_below[name].append(number)
+        return number
+
+    def derive(self, claim: Constraint, proof: ByProducts | BySums) -> None:
+        """Add a fact that follows from others."""
+        number = len(self.claims)
+        self.steps[number] = Step(number, claim, proof)
+        self.derived_from[number] = proof.facts
+        self._add(claim)
+
+    def _exchange(self) -> None:
+        """Give each system the equal, constant and multiple sizes that the other has found."""
+        known: set[Constraint] = set()
+        while True:
+            found: list[tuple[Constraint, ByProducts | BySums]] = []
+            found += ((claim, ByProducts(of)) for claim, of in _equal(self.products, _of_logs))
+            found += ((claim, BySums(of)) for claim, of in _equal(self.sums, _of_sums))
+            new = [(claim, proof) for claim, proof in found if claim not in known]
+            if not new:
+                return
+            known.update(claim for claim, _ in new)
+            for claim, proof in new:
+                other = self.sums if isinstance(proof, ByProducts) else self.products
+                vector = other.read(-1, claim)
+                if vector and other.echelon.reduce(vector)[0]:
+                    self.derive(claim, proof)
+
+    def _check_possible(self) -> None:
+        """Raise ``Contradiction`` where sizes, or the exponents of a prime, have no solution."""
+        for names in self.groups(self.products.facts_of):
+            numbers = self.numbers(self.products.facts_of, names)
+            for prime in self.primes(numbers):
+                found = at_most({}, -1, self.equations_of(prime, numbers))
+                if isinstance(found, Bounded):
+                    self._refuse(_used(found.cuts))
+        for names in self.groups(self.sums.facts_of, self.facts_below):
+            numbers, below = self.in_sums(names)
+            if not self.has_sums(numbers, below):
+                continue
+            found = at_most({}, -1, self.sizes(numbers), self.inequalities(below))
+            if isinstance(found, Bounded):
+                places = [fact for fact in below for _ in self.cuts[fact]]
+                used = {at for cut in found.cuts for at in cut.cuts if at < len(places)}
+                self._refuse(_used(found.cuts) | {places[at] for at in used})
+
+    def has_sums(self, numbers: Iterable[int], below: Iterable[int]) -> bool:
+        """Tell whether facts say more in the system of sums than what follows from products."""
+        return any(isinstance(self.claims[at], AffineEq) for at in numbers) or any(
+            isinstance(claim, Less | AtMost) or (isinstance(claim, Range) and claim.dim.largest)
+            for claim in (self.claims[at] for at in below)
+        )
+
+    def _refuse(self, of: Iterable[int]) -> None:
+        """Raise ``Contradiction`` with as few constraints as cannot be kept together."""
+        found, count = sorted(self.origins(of)), len(self.dims)
+        stated = [self.stated[at - count] for at in found if at >= count]
+        named = {dim for claim in stated for dim in dims_of(claim)}
+        named.update(name for at, name in enumerate(self.dims) if at in found)
+        dims = {name: dim for name, dim in self.dims.items() if name in named}
+        for each in list(stated):
+            fewer = [other for other in stated if other is not each]
+            try:
+                Facts(dims, fewer)
+            except Contradiction:
+                stated = fewer
+        raise Contradiction(IMPOSSIBLE, got="; ".join(map(said, stated)))
+
+    def origins(self, facts: Iterable[int]) -> set[int]:
+        """The stated facts that some facts were derived from."""
+        found: set[int] = set()
+        for fact in facts:
+            of = self.derived_from.get(fact)
+            found |= {fact} if of is None else self.origins(of)
+        return found
+
+    # The facts that have to do with each other.
+
+    def groups(self, *indices: dict[str, list[int]]) -> Iterator[list[str]]:
+        """Yield the unknowns that facts connect, directly or through others."""
+        left = dict.fromkeys(name for index in indices for name in index)
+        while left:
+            names = self.connected([next(iter(left))], *indices)
+            for name in names:
+                left.pop(name, None)
+            yield names
+
+    def connected(self, begin: Iterable[str], *indices: dict[str, list[int]]) -> list[str]:
+        """Return the unknowns that facts connect with some."""
+        names = dict.fromkeys(begin)
+        waiting, seen = list(names), set[int]()
+        while waiting:
+            name = waiting.pop()
+            for index in indices:
+                for fact in index.get(name, ()):
+                    if fact in seen:
+                        continue
+                    seen.add(fact)
+                    for other in self._named(fact, index):
+                        if other not in names:
+                            names[other] = None
+                            waiting.append(other)
+        return list(names)
+
+    def _named(self, fact: int, index: dict[str, list[int]]) -> Iterable[str]:
+        if index is self.facts_below:
+            return [name for cut in self.cuts[fact] for name in cut.sum]
+        system = self.products if index is self.products.facts_of else self.sums
+        return unknowns(system.vectors[fact])
+
+    def numbers(self, index: dict[str, list[int]], names: Iterable[str]) -> list[int]:
+        """Return the facts that name any of some unknowns."""
+        return sorted({fact for name in names for fact in index.get(name, ())})
+
+    def in_sums(self, names: Iterable[str]) -> tuple[list[int], list[int]]:
+        """Return the equations and the inequalities that name any of some unknowns."""
+        names = list(names)
+        return self.numbers(self.sums.facts_of, names), self.numbers(self.facts_below, names)
+
+    def primes(self, numbers: Iterable[int]) -> list[int]:
+        """Return the primes in some facts of the system of products."""
+        found = {key for at in numbers for key in self.products.vectors[at]}
+        return sorted(key for key in found if isinstance(key, int))
+
+    def equations_of(self, prime: int, numbers: Iterable[int]) -> list[Equation]:
+        """Return facts as equations for the exponents of a prime."""
+        return [as_equation(at, self.products.vectors[at], prime) for at in numbers]
+
+    def sizes(self, numbers: Iterable[int]) -> list[Equation]:
+        """Return facts as equations for sizes."""
+        return [as_equation(at, self.sums.vectors[at], 1) for at in numbers]
+
+    def inequalities(self, numbers: Iterable[int]) -> list[Cut]:
+        """Return the inequalities of facts."""
+        return [cut for at in numbers for cut in self.cuts[at]]
+
+
+def _used(cuts: Iterable[Cut]) -> set[int]:
+    return {fact for cut in cuts for fact in cut.equations}
+
+
+Reader = Callable[[str, Vector], Constraint | None]
+
+
+def _equal(system: System, read: Reader) -> Iterator[tuple[Constraint, Multipliers]]:
+    """Yield the sizes that a system knows to be constant, equal to another, or a multiple of it."""
+    first: dict[frozenset[tuple[str | int, Fraction]], str] = {}
+    for name, (_, of) in system.echelon.rows.items():
+        value = system.echelon.value_of(name)
+        if name.startswith("#"):
+            continue
+        if claim := read(name, value):
+            yield claim, dict(of)  # the echelon goes on changing its own
+            continue
+        other = first.setdefault(frozenset(value.items()), name)
+        if other != name:
+            difference = dict(of)
+            add_to(difference, system.echelon.rows[other][1], -ONE)
+            yield Eq(name, other), difference
+
+
+def _of_logs(name: str, value: Vector) -> Constraint | None:
+    names = list(unknowns(value))
+    if len(names) > 1 or any(by.denominator != 1 for by in value.values()):
+        return None
+    if any(value[each] != 1 for each in names):
+        return None
+    ratio = Fraction(1)
+    for prime, times in value.items():
+        if isinstance(prime, int):
+            ratio *= Fraction(prime) ** int(times)
+    return _multiple(name, ratio, names)
+
+
+def _of_sums(name: str, value: Vector) -> Constraint | None:
+    names = list(unknowns(value))
+    if not names:
+        return _multiple(name, value.get(1, Fraction(0)), names)
+    return None if len(names) > 1 or 1 in value else _multiple(name, value[names[0]], names)
+
+
+def _multiple(name: str, ratio: Fraction, names: list[str]) -> Constraint | None:
+    """Return that a size is a multiple of another, or the other of it; or that it is constant."""
+    if ratio <= 0 or any(other.startswith("#") for other in names):
+        return None
+    if not names:
+        return Eq(name, ratio.numerator) if ratio.denominator == 1 else None
+    (other,) = names
+    if ratio == 1:
+        return Eq(name, other)
+    if ratio.denominator == 1:
+        return MulEq(name, (ratio.numerator, other))
+    return MulEq(other, (ratio.denominator, name)) if ratio.numerator == 1 else None

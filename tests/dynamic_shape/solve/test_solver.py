@@ -1,0 +1,197 @@
+"""What follows from facts on sizes, with the example that each rule is for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from shape_claims import free
+
+from mlc_course.dynamic_shape.ir import (
+    AffineEq,
+    AtMost,
+    Constraint,
+    Divisible,
+    Eq,
+    Less,
+    MulEq,
+    ProductEq,
+    SymbolicDim,
+    holds,
+    said,
+)
+from mlc_course.dynamic_shape.solve import (
+    Certificate,
+    Facts,
+    Proved,
+    Refuted,
+    Solver,
+    Unknown,
+    check_certificate,
+)
+from mlc_course.dynamic_shape.solve.answers import ByProducts
+from mlc_course.errors import Contradiction, UsageError, WrongResult
+
+ABCDEF = free("abcdef")
+SUM = AffineEq("a", ((1, "b"), (1, "c")))
+# What BladeDISC's one-step rewriting misses, then what each other procedure is for.
+PROVED: list[tuple[list[Constraint], Constraint]] = [
+    (
+        [MulEq("c", ("a", "b")), MulEq("f", ("d", "e"))],
+        ProductEq(("a", "b", "d", "e"), ("c", "f")),
+    ),
+    (
+        [ProductEq(("a", "b"), ("c", "d")), ProductEq(("c", "e"), ("f", "b"))],
+        ProductEq(("a", "e"), ("f", "d")),
+    ),
+    ([ProductEq(("a", "b", "c"), ("d", "c"))], ProductEq(("a", "b", "e"), ("d", "e"))),
+    ([ProductEq(("a", "a"), ("b", "b"))], Eq("a", "b")),
+    ([ProductEq(("a", "b"), (1,))], Eq("a", 1)),
+    ([ProductEq(("a", "b", "c"), ("c",))], Eq("b", 1)),
+    ([ProductEq(("a", "a"), (36,))], Eq("a", 6)),
+    ([Eq("a", 8), ProductEq(("a",), (1, "b"))], Eq("b", 8)),
+    ([Divisible(("d",), (4,)), MulEq("b", (12, "d"))], Divisible(("b",), (48,))),
+    ([Divisible(("a",), ("b",)), Divisible(("b",), ("c",))], Divisible(("a", "e"), ("c",))),
+    ([ProductEq(("a", "b"), (7,))], Divisible((7,), ("a",))),
+    ([SUM, AffineEq("d", ((1, "b"), (1, "c")))], ProductEq(("a", "e"), ("d", "e"))),
+    ([SUM, Divisible(("b",), (4,)), Divisible(("c",), (8,))], Divisible(("a",), (4,))),
+    ([AffineEq("a", ((2, "b"),)), AffineEq("c", ((6, "d"),))], Divisible(("a", "c"), (12,))),
+    ([Less("a", "b"), Less("b", "c")], Less("a", "c")),
+    ([Less("a", "b"), Less("b", 3)], Eq("a", 1)),
+    ([SUM], Less("b", "a")),
+    ([MulEq("a", (2, "b"))], Less("b", "a")),
+    ([AffineEq("b", ((1, "a"),), -1), AffineEq("c", ((1, "a"),), -1)], Eq("b", "c")),
+]
+
+
+@pytest.mark.parametrize(
+    ("stated", "claim"), PROVED, ids=lambda it: said(it) if not isinstance(it, list) else ""
+)
+def test_a_claim_that_follows_is_proved_and_its_certificate_checked(
+    stated: list[Constraint], claim: Constraint
+) -> None:
+    answer = Solver(Facts(ABCDEF, stated)).ask(claim)
+    assert isinstance(answer, Proved)
+    check_certificate(answer.certificate, claim, ABCDEF, stated)
+    for at in range(len(stated)):  # each constraint is needed
+        fewer = [*stated[:at], *stated[at + 1 :]]
+        assert not isinstance(Solver(Facts(ABCDEF, fewer)).ask(claim), Proved)
+        with pytest.raises((WrongResult, KeyError)):
+            check_certificate(answer.certificate, claim, ABCDEF, fewer)
+
+
+@pytest.mark.parametrize(
+    ("stated", "claim"), PROVED, ids=lambda it: said(it) if not isinstance(it, list) else ""
+)
+def test_the_certificate_of_one_claim_does_not_prove_another(
+    stated: list[Constraint], claim: Constraint
+) -> None:
+    answer = Solver(Facts(ABCDEF, stated)).ask(claim)
+    assert isinstance(answer, Proved)
+    *first, last = answer.certificate.steps
+    for other in (Eq("e", "f"), Less("e", "f"), Divisible(("e",), (5,)), AtMost(("e",), 9)):
+        with pytest.raises(WrongResult, match="another claim"):
+            check_certificate(answer.certificate, other, ABCDEF, stated)
+        renamed = Certificate((*first, replace(last, claim=other)))
+        with pytest.raises(WrongResult, match="does not follow"):
+            check_certificate(renamed, other, ABCDEF, stated)
+
+
+def test_changed_multipliers_and_bounds_are_refused() -> None:
+    stated = [MulEq("c", ("a", "b")), MulEq("f", ("d", "e"))]
+    claim = ProductEq(("a", "b", "d", "e"), ("c", "f"))
+    answer = Solver(Facts(ABCDEF, stated)).ask(claim)
+    assert isinstance(answer, Proved)
+    (step,) = answer.certificate.steps
+    assert isinstance(step.proof, ByProducts)
+    for at in step.proof.facts:
+        other = step.proof.facts | {at: step.proof.facts[at] + Fraction(1, 2)}
+        changed = Certificate((replace(step, proof=ByProducts(other)),))
+        with pytest.raises(WrongResult, match="does not follow"):
+            check_certificate(changed, claim, ABCDEF, stated)
+    with pytest.raises(WrongResult):
+        check_certificate(Certificate(()), claim, ABCDEF, stated)
+
+
+REFUTED: list[tuple[list[Constraint], Constraint]] = [
+    ([], Eq("a", "b")),
+    ([ProductEq(("a", "b"), (2,))], Eq("a", 1)),
+    ([MulEq("a", ("b", "c"))], Less("b", "a")),
+    ([Divisible(("d",), (4,)), MulEq("b", (12, "d"))], Divisible(("b",), (32,))),
+    ([Less("a", "b"), Less("b", "c")], Less("c", "a")),
+    ([SUM], Eq("a", "b")),
+    ([Divisible(("a",), (6,))], Divisible(("a",), (4,))),
+    ([Less("a", 100)], AtMost(("a",), 98)),
+    ([Eq("a", 2**39), MulEq("b", ("a", "a"))], Eq("b", "a")),
+]
+
+
+@pytest.mark.parametrize(
+    ("stated", "claim"), REFUTED, ids=lambda it: said(it) if not isinstance(it, list) else ""
+)
+def test_a_claim_that_does_not_follow_is_refuted_by_sizes(
+    stated: list[Constraint], claim: Constraint
+) -> None:
+    answer = Solver(Facts(ABCDEF, stated)).ask(claim)
+    assert isinstance(answer, Refuted)
+    assert all(holds(each, answer.model) for each in stated)
+    assert not holds(claim, answer.model)
+
+
+def test_likely_sizes_prove_nothing_and_ranges_do() -> None:
+    likely = {"a": SymbolicDim("a", likely=(64,))}
+    assert isinstance(Solver(Facts(likely)).ask(Divisible(("a",), (64,))), Refuted)
+    fixed = {"a": SymbolicDim("a", ((64, 64),))}
+    assert isinstance(Solver(Facts(fixed)).ask(Divisible(("a",), (64,))), Proved)
+    short = {name: SymbolicDim(name, ((1, 64), (100, 128))) for name in "ab"}
+    solver = Solver(Facts(short))
+    assert isinstance(solver.ask(AtMost(("a", "b"), 128 * 128)), Proved)
+    answer = solver.ask(AtMost(("a", "b"), 128 * 128 - 1))
+    assert isinstance(answer, Refuted) and answer.model == {"a": 128, "b": 128}
+
+
+@pytest.mark.parametrize(
+    ("stated", "smallest"),
+    [
+        ([Less("a", "b"), Eq("c", "d"), Less("b", "a")], "a < b; b < a"),
+        ([Eq("a", 3), MulEq("e", ("a", "b")), Eq("a", 4)], "a == 3; a == 4"),
+        ([MulEq("a", (4, "b")), Eq("c", "a"), Eq("c", 6)], "a == 4*b; c == a; c == 6"),
+        ([ProductEq(("a", "a"), (2, "b", "b")), Eq("c", 2)], "a*a == 2*b*b"),
+        ([Eq(2, 3)], "2 == 3"),
+        ([Less("a", 1), Less("b", 7)], "a < 1"),
+        ([SUM, Less("a", "b")], "a == b + c; a < b"),
+        ([Divisible(("a",), (4,)), Less("a", 4), Less("b", 4)], "a % 4 == 0; a < 4"),
+    ],
+)
+def test_constraints_that_no_sizes_keep_are_refused_with_the_fewest_of_them(
+    stated: list[Constraint], smallest: str
+) -> None:
+    with pytest.raises(Contradiction) as refused:
+        Facts(ABCDEF, stated)
+    assert refused.value.got == smallest
+
+
+def test_an_unknown_dimension_is_named() -> None:
+    with pytest.raises(UsageError, match="no dimension 'z'"):
+        Facts(ABCDEF, [Eq("a", "z")])
+    with pytest.raises(UsageError, match="no dimension 'z'"):
+        Solver(Facts(ABCDEF)).ask(Eq("a", "z"))
+
+
+@pytest.mark.parametrize(
+    ("ranges", "likely"),
+    [((), ()), (((0, 4),), ()), (((5, 4),), ()), (((1, 2**41),), ()), (((1, 4),), (5,))],
+)
+def test_a_dimension_without_sizes_is_refused(
+    ranges: tuple[tuple[int, int | None], ...], likely: tuple[int, ...]
+) -> None:
+    with pytest.raises(UsageError):
+        SymbolicDim("a", ranges, likely)
+
+
+def test_products_with_sums_may_stay_unknown_and_are_never_wrong() -> None:
+    stated = [MulEq("c", ("a", "b")), AffineEq("c", ((1, "a"), (1, "b")))]  # only 2 * 2 == 2 + 2
+    solver = Solver(Facts(ABCDEF, stated))
+    assert isinstance(solver.ask(Eq("a", "b")), Proved | Unknown)
+    assert isinstance(solver.ask(Eq("a", 3)), Refuted | Unknown)
