@@ -72,6 +72,10 @@ class Contradiction(CourseError):
     """Constraints on sizes that no sizes keep."""
 
 
+class TextError(CourseError):
+    """A text that cannot be read, with the line and the column."""
+
+
 class UnmetCheck(CourseError):
     """An answer does not do what a check asks of it."""
 

@@ -1,6 +1,7 @@
 """Which sizes does a program not know yet, and how do they depend on each other?
 
-Read ``dims`` first, then ``constraints``, the predicates of the shape-constraint graph.
+Read ``dims`` and ``constraints`` first, the shape-constraint graph, then ``operators``, each with
+the facts that it asserts, ``module``, and ``text`` for the text form. ``interpreter`` runs it all.
 """
 
 from mlc_course.dynamic_shape.ir.constraints import (
@@ -13,23 +14,43 @@ from mlc_course.dynamic_shape.ir.constraints import (
     MulEq,
     ProductEq,
     dims_of,
+    forced_size,
     holds,
     said,
 )
 from mlc_course.dynamic_shape.ir.dims import Dim, SymbolicDim
+from mlc_course.dynamic_shape.ir.formulas import parse_constraint
+from mlc_course.dynamic_shape.ir.interpreter import bind, run
+from mlc_course.dynamic_shape.ir.module import Equation, Function, Input, Module
+from mlc_course.dynamic_shape.ir.operators import BY_NAME, Op, Type
+from mlc_course.dynamic_shape.ir.text import parse, text, type_text
 
 __all__ = [
     "AffineEq",
     "AtMost",
+    "BY_NAME",
     "Constraint",
     "Dim",
     "Divisible",
     "Eq",
+    "Equation",
+    "Function",
+    "Input",
     "Less",
+    "Module",
     "MulEq",
+    "Op",
     "ProductEq",
     "SymbolicDim",
+    "Type",
+    "bind",
     "dims_of",
+    "forced_size",
     "holds",
+    "parse",
+    "parse_constraint",
+    "run",
     "said",
+    "text",
+    "type_text",
 ]

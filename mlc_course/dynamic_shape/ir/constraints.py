@@ -6,7 +6,7 @@ there has products only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import assert_never
@@ -114,6 +114,38 @@ def holds(constraint: Constraint, sizes: Mapping[str, int]) -> bool:
         case AtMost(factors, limit):
             return prod(map(of, factors)) <= limit
     assert_never(constraint)
+
+
+def forced_size(constraint: Constraint, name: str, sizes: Mapping[str, int]) -> int | None:
+    """Return the one size that a dimension can have if all others of an equation are given.
+
+    None where there may be several, or none that is whole.
+    """
+
+    def of(dim: Dim) -> int:
+        return dim if isinstance(dim, int) else sizes[dim]
+
+    def ratio(above: Sequence[Dim], below: Sequence[Dim]) -> int | None:
+        if list(above).count(name) != 0 or list(below).count(name) != 1:
+            return None
+        over = prod(of(dim) for dim in above)
+        under = prod(of(dim) for dim in below if dim != name)
+        return None if over % under else over // under
+
+    match constraint:
+        case Eq(left, right):
+            return of(right if left == name else left) if left != right else None
+        case MulEq(size, factors):
+            return ratio(factors, (size,)) or ratio((size,), factors)
+        case ProductEq(left, right):
+            return ratio(left, right) or ratio(right, left)
+        case AffineEq(size, terms, constant):
+            times = sum(by for by, dim in terms if dim == name) - (size == name)
+            rest = sum(by * of(dim) for by, dim in terms if dim != name) + constant
+            rest -= of(size) if size != name else 0
+            return None if not times or rest % times else -rest // times
+        case Divisible() | Less() | AtMost():
+            return None
 
 
 def said(constraint: Constraint) -> str:

@@ -15,8 +15,6 @@ from functools import cached_property
 from math import gcd, lcm, prod
 
 from mlc_course.dynamic_shape.ir import (
-    AffineEq,
-    AtMost,
     Constraint,
     Dim,
     Divisible,
@@ -25,6 +23,7 @@ from mlc_course.dynamic_shape.ir import (
     MulEq,
     ProductEq,
     dims_of,
+    forced_size,
     holds,
 )
 from mlc_course.dynamic_shape.solve.echelon import unknowns
@@ -298,32 +297,3 @@ def _known(dim: Dim, sizes: Mapping[str, int]) -> bool:
 
 def _of(dim: Dim, sizes: Mapping[str, int]) -> int:
     return dim if isinstance(dim, int) else sizes[dim]
-
-
-def forced_size(constraint: Constraint, name: str, sizes: Mapping[str, int]) -> int | None:
-    """Return the one size that a dimension can have if all others of an equation are given.
-
-    None where there may be several, or none that is whole.
-    """
-
-    def ratio(above: Sequence[Dim], below: Sequence[Dim]) -> int | None:
-        if list(above).count(name) != 0 or list(below).count(name) != 1:
-            return None
-        over = prod(_of(dim, sizes) for dim in above)
-        under = prod(_of(dim, sizes) for dim in below if dim != name)
-        return None if over % under else over // under
-
-    match constraint:
-        case Eq(left, right):
-            return _of(right if left == name else left, sizes) if left != right else None
-        case MulEq(size, factors):
-            return ratio(factors, (size,)) or ratio((size,), factors)
-        case ProductEq(left, right):
-            return ratio(left, right) or ratio(right, left)
-        case AffineEq(size, terms, constant):
-            times = sum(by for by, dim in terms if dim == name) - (size == name)
-            rest = sum(by * _of(dim, sizes) for by, dim in terms if dim != name) + constant
-            rest -= _of(size, sizes) if size != name else 0
-            return None if not times or rest % times else -rest // times
-        case Divisible() | Less() | AtMost():
-            return None

@@ -1,0 +1,74 @@
+"""Run a module with NumPy: the reference for what is generated, at any sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlc_course.dynamic_shape.ir.constraints import dims_of, forced_size, holds, said
+from mlc_course.dynamic_shape.ir.dims import Dim
+from mlc_course.dynamic_shape.ir.module import Module
+from mlc_course.dynamic_shape.ir.operators import DTYPES, Array
+from mlc_course.errors import ShapeError
+
+
+def bind(module: Module, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """Return the sizes of all dimensions, for inputs of given shapes.
+
+    Raises ``ShapeError`` for shapes that do not fit each other or break a constraint, and where a
+    dimension follows from none.
+    """
+    sizes: dict[str, int] = {}
+    for each in module.function.inputs:
+        shape = shapes[each.name]
+        if len(shape) != len(each.type.dims):
+            raise ShapeError(f"%{each.name}: rank", expected=len(each.type.dims), got=len(shape))
+        for dim, size in zip(each.type.dims, shape, strict=True):
+            known = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
+            if known != size:
+                raise ShapeError(f"%{each.name}: the size of {dim}", expected=known, got=size)
+    facts = module.facts()
+    while True:
+        new = {}
+        for fact in facts:
+            missing = {dim for dim in dims_of(fact) if isinstance(dim, str)} - sizes.keys()
+            if len(missing) == 1:
+                (name,) = missing
+                if (forced := forced_size(fact, name, sizes)) is not None:
+                    new[name] = forced
+        if not new:
+            break
+        sizes |= new
+    for own in module.dims:
+        if own.name not in sizes:
+            raise ShapeError(f"@{own.name} follows from no input", got=sizes)
+        if not own.may_be(sizes[own.name]):
+            raise ShapeError(f"@{own.name}", expected=list(own.ranges), got=sizes[own.name])
+    for fact in facts:
+        if not holds(fact, sizes):
+            raise ShapeError("a constraint does not hold", expected=said(fact), got=sizes)
+    return sizes
+
+
+def run(module: Module, inputs: Mapping[str, Array], *, exact: bool = False) -> list[Array]:
+    """Return the results for given inputs; ``exact`` computes in float64 whatever the types say."""
+    function = module.function
+    arrays = {each.name: np.asarray(inputs[each.name]) for each in function.inputs}
+    sizes = bind(module, {name: array.shape for name, array in arrays.items()})
+
+    def size(dim: Dim) -> int:
+        return dim if isinstance(dim, int) else sizes[dim]
+
+    def typed(array: Array, dtype: str) -> Array:
+        floats = exact and dtype.startswith("f")
+        return array.astype(np.float64 if floats else DTYPES[dtype], copy=False)
+
+    values: list[Any] = [typed(arrays[each.name], each.type.dtype) for each in function.inputs]
+    for equation in function.equations:
+        operands = [values[at] for at in equation.operands]
+        shape = tuple(map(size, equation.type.dims))
+        found = equation.op.run(*operands, shape=shape, **dict(equation.attributes))
+        values.append(typed(np.asarray(found), equation.type.dtype))
+    return [values[at] for at in function.results]

@@ -1,0 +1,108 @@
+"""A program on tensors of unknown sizes, beside what is known of these sizes.
+
+The tensors' types name symbolic dimensions; operators carry no constraints. So the same constraints
+serve tensors and buffers, and a program that is lowered from one to the other loses none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlc_course.dynamic_shape.ir.constraints import Constraint, dims_of
+from mlc_course.dynamic_shape.ir.dims import SymbolicDim
+from mlc_course.dynamic_shape.ir.operators import Attributes, Op, Type
+from mlc_course.errors import GraphError, check_known
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor that a function is given."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Equation:
+    """Value number ``len(inputs) + i`` of a function, where i is this equation's place."""
+
+    op: Op
+    operands: tuple[int, ...]
+    type: Type
+    attributes: Attributes = ()
+
+
+@dataclass(frozen=True)
+class Function:
+    """Inputs, equations, and the values that are returned."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    equations: tuple[Equation, ...]
+    results: tuple[int, ...]
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """The types of all values, by number."""
+        return (*(each.type for each in self.inputs), *(each.type for each in self.equations))
+
+    def name_of(self, value: int) -> str:
+        """Return the name of a value in the text form."""
+        count = len(self.inputs)
+        return f"%{self.inputs[value].name}" if value < count else f"%{value - count}"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A function, the symbolic dimensions in its types, and the constraints between them.
+
+    Raises ``GraphError`` or ``ShapeError`` where an operator is given what it cannot take, and
+    ``UsageError`` for a dimension that is not declared.
+    """
+
+    function: Function
+    dims: tuple[SymbolicDim, ...]
+    constraints: tuple[Constraint, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check names, the order of values, and what each operator is given."""
+        names = [dim.name for dim in self.dims]
+        if len(set(names)) != len(names):
+            raise GraphError("a dimension is declared twice", got=", ".join(sorted(names)))
+        for type_ in self.function.types:
+            for dim in type_.dims:
+                if isinstance(dim, str):
+                    check_known("no symbolic dimension", dim, names)
+        for constraint in self.constraints:
+            for dim in dims_of(constraint):
+                if isinstance(dim, str):
+                    check_known("no symbolic dimension", dim, names)
+        for at, equation in enumerate(self.function.equations):
+            known = len(self.function.inputs) + at
+            if not all(0 <= operand < known for operand in equation.operands):
+                raise GraphError(f"%{at}: an operand that is not computed yet")
+            for _ in self.facts_of(at):
+                pass  # raises where the operator cannot take what it is given
+
+    def facts_of(self, at: int) -> Iterator[Constraint]:
+        """Yield the constraints that an equation's operator asserts."""
+        equation, types = self.function.equations[at], self.function.types
+        operands = [types[operand] for operand in equation.operands]
+        try:
+            yield from equation.op.facts(operands, equation.type, dict(equation.attributes))
+        except Exception as error:
+            error.add_note(f"in %{at} = {equation.op.name}(...)")
+            raise
+
+    def facts(self) -> list[Constraint]:
+        """Return the stated constraints, and those that the operators assert."""
+        own = [fact for at in range(len(self.function.equations)) for fact in self.facts_of(at)]
+        return list(dict.fromkeys((*self.constraints, *own)))
+
+    def binding(self, name: str) -> tuple[Input, int] | None:
+        """Return the first input and axis that have a dimension, or None."""
+        for each in self.function.inputs:
+            if name in each.type.dims:
+                return each, each.type.dims.index(name)
+        return None
