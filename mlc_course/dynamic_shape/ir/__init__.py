@@ -1,7 +1,7 @@
 """Which sizes does a program not know yet, and how do they depend on each other?
 
 Read ``dims`` and ``constraints`` first, the shape-constraint graph, then ``operators``, each with
-the facts that it asserts, ``module``, and ``text`` for the text form. ``interpreter`` runs it all.
+the facts that it asserts, ``module``, and ``text_form``. ``interpreter`` runs it all.
 """
 
 from mlc_course.dynamic_shape.ir.constraints import (
@@ -23,7 +23,7 @@ from mlc_course.dynamic_shape.ir.formulas import parse_constraint
 from mlc_course.dynamic_shape.ir.interpreter import bind, run
 from mlc_course.dynamic_shape.ir.module import Equation, Function, Input, Module
 from mlc_course.dynamic_shape.ir.operators import BY_NAME, Op, Type
-from mlc_course.dynamic_shape.ir.text import parse, text, type_text
+from mlc_course.dynamic_shape.ir.text_form import parse, text, type_text
 
 __all__ = [
     "AffineEq",

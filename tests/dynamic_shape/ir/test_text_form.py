@@ -25,7 +25,7 @@ from mlc_course.dynamic_shape.ir import (
 from mlc_course.errors import CourseError, ShapeError, TextError, UsageError
 
 RESIDUAL = """\
-func @main(%x: tensor<?x?xf32, [@T, @H]>, %b: tensor<64xf32>, %r: tensor<?x?x64xf32, [@B, @S, 64]>) {
+func @add(%x: tensor<?x?xf32, [@T, @H]>, %b: tensor<64xf32>, %r: tensor<?x?x64xf32, [@B, @S, 64]>) {
   %0 = reshape(%x) : tensor<?x?x64xf32, [@B, @S, 64]>
   %1 = broadcast(%b) {dims = [2]} : tensor<?x?x64xf32, [@B, @S, 64]>
   %2 = add(%0, %1) : tensor<?x?x64xf32, [@B, @S, 64]>
@@ -91,10 +91,10 @@ def test_any_constraints_come_back() -> None:
         ("reshape(%x)", "reshap(%x)", "line 2, column 8", "did you mean reshape?"),
         ("(%2, %r)", "(%2, %q)", "line 5, column 16", "one of %x, %b, %r, %0, %1, %2"),
         ("(%2, %r)", "(%2)", "line 5, column 8", "add of 2 operands"),
-        ("[@T, @H]", "[@T]", "line 1, column 32", "2 sizes, a symbol for each ?"),
-        ("[@T, @H]", "[@T, @Q]", "line 1, column 37", "SymbolicDim @Q {"),
-        ("?x?xf32, [@T, @H]", "?x?xf32", "line 1, column 30", "a symbol for each ?"),
-        ("<64xf32>", "<64xf33>", "line 1, column 57", "an element type"),
+        ("[@T, @H]", "[@T]", "line 1, column 31", "2 sizes, a symbol for each ?"),
+        ("[@T, @H]", "[@T, @Q]", "line 1, column 36", "SymbolicDim @Q {"),
+        ("?x?xf32, [@T, @H]", "?x?xf32", "line 1, column 29", "a symbol for each ?"),
+        ("<64xf32>", "<64xf33>", "line 1, column 56", "an element type"),
         ("{axes = [2]} ", "", "line 6, column 23", "{axes = ..}"),
         ("%6 = mul", "%5 = mul", "line 8, column 3", "a name that no other value has"),
         ("return", "retrun", "line 9, column 3", "a value such as %0"),
