@@ -265,17 +265,88 @@ def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture
     assert [each for each in lecture.heard if not own.match(each)] == []
 
 
+Change = Callable[[Any], None]  # of a notebook's cell
+
+
+@pytest.fixture
+def changed(browser: BrowserContext, tmp_path: Path) -> Callable[[Change], Any]:
+    """Gives lesson 5 after a change of the cell that measures six orders."""
+
+    def give(change: Change) -> Any:
+        notebook = tmp_path / "notebooks" / LESSONS[5].name
+        notebook.parent.mkdir()
+        lesson = nbformat.read(LESSONS[5], as_version=4)
+        change(next(each for each in lesson.cells if each.id == "hook-six-orders"))
+        nbformat.write(lesson, notebook)
+        return given(browser, "-c", SERVE, str(notebook), "{port}", "{votes}")
+
+    return give
+
+
+def test_a_cell_that_fails_here_keeps_its_recording(changed: Callable[[Change], Any]) -> None:
+    def fail(cell: Any) -> None:
+        cell.source += "\nraise MemoryError('none left')"
+
+    with changed(fail) as lecture:
+        page = lecture.page
+        go_to(page, "Six orders on this machine")
+        origin = slide(page).locator(".origin:not(:empty)")
+        expect(origin).to_contain_text("failed here; press L for the error")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        expect(origin).to_have_text(re.compile("^recorded: .*, with other code; failed here"))
+        expect(slide(page).locator(".result svg")).to_contain_text("m-k-n")
+        page.keyboard.press("l")
+        expect(slide(page).locator(".result")).to_contain_text("MemoryError: none left")
+        expect(origin).to_have_text("live")
+
+
+def test_no_code_that_is_typed_stops_the_lecture(lecture: Lecture) -> None:
+    page = lecture.page
+
+    def type_and_run(code: str) -> None:
+        slide(page).locator(".cm-content").click()
+        page.keyboard.press("Control+A")
+        page.keyboard.insert_text(code)
+        page.keyboard.press("Shift+Enter")
+        page.keyboard.press("Escape")
+
+    wait_until_live(page)
+    go_to(page, "How far does each loop jump")
+    origin, result = slide(page).locator(".origin"), slide(page).locator(".result")
+    slide(page).locator(".cm-content").click()
+    page.keyboard.type("# not run\n")
+    expect(origin).to_have_text("live, with other code")
+    for code, said in (
+        ("for for", "SyntaxError"),
+        ("input('name')", "does not support input"),
+        ("print('y' * 10**6)", "yyy"),
+    ):
+        type_and_run(code)
+        expect(result).to_contain_text(said)
+        expect(origin).to_have_text("live")
+    type_and_run("while True: pass")
+    expect(origin).to_contain_text("running")
+    page.keyboard.press("i")
+    expect(result).to_contain_text("KeyboardInterrupt")
+    for code in ("while True: print('y' * 1000)", "import os; os._exit(1)"):
+        type_and_run(code)
+        page.wait_for_timeout(1000)
+        page.keyboard.press("r")
+        expect(origin).to_contain_text("press L for the live result")
+        page.keyboard.press("l")
+        expect(origin).to_have_text("live, with other code")
+        expect(result).to_contain_text("stride of")
+        expect(slide(page).locator(".cm-content")).to_have_text(code)
+
+
 def test_a_machine_that_is_too_busy_leaves_the_recording_on_the_wall(
-    browser: BrowserContext, tmp_path: Path
+    changed: Callable[[Change], Any],
 ) -> None:
-    notebook = tmp_path / "notebooks" / LESSONS[5].name
-    notebook.parent.mkdir()
-    lesson = nbformat.read(LESSONS[5], as_version=4)
-    cell = next(each for each in lesson.cells if each.id == "hook-six-orders")
-    cell.metadata["lecture"]["budget_s"] = 0.2
-    nbformat.write(lesson, notebook)
-    words = ["-c", SERVE, str(notebook), "{port}", "{votes}"]
-    with given(browser, *words) as lecture:
+    def hurry(cell: Any) -> None:
+        cell.metadata["lecture"]["budget_s"] = 0.2
+
+    with changed(hurry) as lecture:
         page = lecture.page
         go_to(page, "Six orders on this machine")
         origin = slide(page).locator(".origin:not(:empty)")

@@ -46,26 +46,40 @@ const drawn = (output) => {
   return make("pre", {}, joined(data["text/plain"] ?? ""));
 };
 
+const fails = (outputs) => outputs.some(({ output_type: type }) => type === "error");
+
 // A cell on the slides: its editor, the places of its result, and the lines that say where it is from.
 class Shown {
   constructor(name, cell) {
     Object.assign(this, { name, cell, places: [], origins: [], editor: null, waiting: null });
+    this.result = { origin: "", isLive: false, code: cell.source }; // what is shown, and of which code
+    this.more = "";
   }
 
   get code() { return this.editor?.state.doc.toString() ?? this.cell.source; }
 
   get isOnWall() { return this.places.some((place) => place.closest("section") === Reveal.getCurrentSlide()); }
 
-  paint(outputs, origin, isLive) {
+  paint(outputs, result) {
     this.waiting = null;
     for (const place of this.places) place.replaceChildren(...outputs.map(drawn));
-    this.say(outputs.length ? origin : "", isLive);
+    this.result = outputs.length ? result : { ...result, origin: "" };
+    this.say("");
     for (const place of this.places) resized.add(place.closest("section"));
   }
 
-  say(origin, isLive = false) {
+  say(more) {
+    this.more = more;
+    this.label();
+  }
+
+  // The editor may show other code than that of the result.
+  label() {
+    const { origin, isLive, code } = this.result;
+    const isOther = code !== this.code || (!isLive && this.cell.isOutdated);
+    const from = origin && isOther ? `${origin}, with other code` : origin;
     for (const line of this.origins) {
-      line.textContent = origin;
+      line.textContent = [from, this.more].filter(Boolean).join("; ");
       line.dataset.live = isLive;
       const told = [...line.parentElement.children].map((each) => each.textContent);
       for (const [at, each] of [...line.parentElement.children].entries()) {
@@ -75,18 +89,20 @@ class Shown {
   }
 
   record() {
-    const isOther = this.cell.isOutdated || this.code !== this.cell.source;
-    this.paint(this.cell.outputs, RECORDED + (isOther ? ", with other code" : ""), false);
+    this.paint(this.cell.outputs, { origin: RECORDED, isLive: false, code: this.cell.source });
   }
 
-  // A live result does not take a recording from under the lecturer's hand.
-  arrive(outputs, isAsked) {
-    if (isAsked || !this.isOnWall || !this.cell.outputs.length) this.paint(outputs, "live", true);
-    else {
-      this.waiting = outputs;
-      this.say(`${RECORDED}; press L for the live result`);
-    }
+  // A live result does not take a recording from under the lecturer's hand, and an error not at all.
+  arrive(outputs, isAsked, code) {
+    const isWorse = fails(outputs) && !fails(this.cell.outputs);
+    const paint = () => this.paint(outputs, { origin: "live", isLive: true, code });
+    if (isAsked || !this.cell.outputs.length || !(isWorse || this.isOnWall)) return paint();
+    this.waiting = paint;
+    this.isPatient = isWorse;
+    this.say(isWorse ? "failed here; press L for the error" : "press L for the live result");
   }
+
+  leave() { if (!this.isOnWall && !this.isPatient) this.waiting?.(); }
 }
 const shown = new Map(Object.entries(DECK.cells).map(([name, cell]) => [name, new Shown(name, cell)]));
 
@@ -116,17 +132,17 @@ const heard = {
 
 const run = async (each, isAsked) => {
   if (!kernel || kernel.isLost) return announce("No kernel: nothing runs. Press R for a new one.");
-  const late = () => each.say(isAsked
-    ? "running; press I to interrupt it" : `${RECORDED}; still measuring here`);
+  const code = isAsked ? each.code : each.cell.source; // edited code may break what comes after it
+  const late = () => each.say(isAsked ? "running; press I to interrupt it" : "still measuring here");
   let timer, over = () => {};
   const patience = new Promise((done) => { over = done; });
   if (isAsked) late();
-  const result = kernel.execute(each.code, () => {
+  const result = kernel.execute(code, () => {
     timer = setTimeout(() => { late(); over(); }, 1000 * each.cell.budget);
   }).then((outputs) => {
     clearTimeout(timer);
     over();
-    if (outputs) each.arrive(outputs, isAsked);
+    if (outputs) each.arrive(outputs, isAsked, code);
   });
   await Promise.race([patience, result]);
 };
@@ -135,8 +151,10 @@ let isStarting = false; // a second R would leave the first kernel running
 const runAll = async () => {
   if (isStarting) return;
   isStarting = true;
+  const isFirst = !kernel;
   await kernel?.stop();
   announce("");
+  if (!isFirst) for (const each of shown.values()) if (each.cell.isCode) each.record();
   const own = kernel = new Kernel(LIVE, heard);
   try {
     await own.start();
@@ -233,6 +251,8 @@ for (const slide of DECK.slides) {
     if (cell.showsCode && !isContinued) {
       each.editor = codeEditor(inner.appendChild(make("div", { class: "code" })), cell.source,
         () => run(each, true));
+      new MutationObserver(() => each.label())
+        .observe(each.editor.contentDOM, { characterData: true, childList: true, subtree: true });
     }
     if (!cell.showsResult) continue;
     const prediction = predictionOf(each);
@@ -321,7 +341,7 @@ document.addEventListener("pointermove", ({ clientX, clientY }) => {
   pointer.style.transform = `translate(${clientX}px, ${clientY}px)`;
 });
 const acts = {
-  l: () => shown.forEach((each) => { if (each.isOnWall && each.waiting) each.paint(each.waiting, "live", true); }),
+  l: () => shown.forEach((each) => { if (each.isOnWall) each.waiting?.(); }),
   r: () => LIVE && runAll(),
   i: () => kernel?.interrupt(),
   s: () => openNotes(),
@@ -391,7 +411,7 @@ Reveal.initialize({
 }).then(() => {
   Reveal.on("slidechanged", ({ currentSlide }) => {
     for (const each of shown.values()) { // what was waiting, now that nobody looks
-      if (each.waiting && !each.isOnWall) each.paint(each.waiting, "live", true);
+      each.leave();
     }
     enlargeAll();
     openPoll(polls.get(currentSlide.dataset.poll));
