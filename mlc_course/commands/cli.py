@@ -230,6 +230,23 @@ def add_grade(subparsers: Subparsers) -> None:
     _add_json_switch(parser, "print the marks as JSON")
 
 
+def add_shapes(subparsers: Subparsers) -> None:
+    """``mlc-course shapes``: what follows from what is known of sizes."""
+    parser = _subcommand(
+        subparsers, "shapes", "ask what follows from a program's shape constraints"
+    )
+    parser.add_argument("source", metavar="FILE", help="a program's file, or a name of the course")
+    parser.add_argument(
+        "--query",
+        dest="queries",
+        action="append",
+        default=[],
+        metavar="'B*S == T'",
+        help="a claim on sizes, to be proved or refuted; may be given several times",
+    )
+    _add_json_switch(parser, "print facts and answers as JSON")
+
+
 def add_lecture(subparsers: Subparsers) -> None:
     """``mlc-course lecture``: give a lesson in a hall."""
     parser = _subcommand(subparsers, "lecture", "give a lesson from slides, with a live kernel")
@@ -333,6 +350,7 @@ COMMANDS: tuple[AddCommand, ...] = (
     add_superoptimize,
     add_compile,
     add_run,
+    add_shapes,
     add_grade,
     add_lecture,
 )

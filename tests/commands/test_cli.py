@@ -59,6 +59,7 @@ SHORTEST = {
     "superoptimize": ["lora"],
     "compile": ["lora"],
     "run": ["lora"],
+    "shapes": ["bias_gelu"],
     "grade": ["submissions"],
     "lecture": ["05"],
 }

@@ -97,8 +97,15 @@ class Module:
 
     def facts(self) -> list[Constraint]:
         """Return the stated constraints, and those that the operators assert."""
-        own = [fact for at in range(len(self.function.equations)) for fact in self.facts_of(at)]
-        return list(dict.fromkeys((*self.constraints, *own)))
+        return list(self.origins())
+
+    def origins(self) -> dict[Constraint, str]:
+        """Return all facts, each with where it was first stated."""
+        found = dict.fromkeys(self.constraints, "stated")
+        for at, equation in enumerate(self.function.equations):
+            for fact in self.facts_of(at):
+                found.setdefault(fact, f"%{at} = {equation.op.name}")
+        return found
 
     def binding(self, name: str) -> tuple[Input, int] | None:
         """Return the first input and axis that have a dimension, or None."""

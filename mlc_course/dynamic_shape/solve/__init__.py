@@ -2,12 +2,13 @@
 
 Read ``systems`` first: what a constraint means for products and for sums. ``echelon`` and
 ``integers`` solve these, ``facts`` lets each learn from the other, ``ask`` proves, ``models``
-refutes, and ``check`` checks a proof on its own.
+refutes, ``check`` checks a proof on its own, and ``explain`` puts it in words.
 """
 
 from mlc_course.dynamic_shape.solve.answers import Answer, Certificate, Proved, Refuted, Unknown
 from mlc_course.dynamic_shape.solve.ask import Solver
 from mlc_course.dynamic_shape.solve.check import check_certificate
+from mlc_course.dynamic_shape.solve.explain import explained
 from mlc_course.dynamic_shape.solve.facts import Facts
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "Solver",
     "Unknown",
     "check_certificate",
+    "explained",
 ]
