@@ -11,10 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import floor, lcm
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_array, vstack
 
 from mlc_course.dynamic_shape.solve.echelon import Multipliers, add_to
 
 MOST_ROUNDS = 40
+FEW, MANY = 60, 400  # unknowns: up to these, exact arithmetic is the fastest, or fast enough
+LARGEST = 10_000  # what floating-point numbers may be rounded to
 ZERO, ONE = Fraction(0), Fraction(1)
 Sum = Mapping[str, Fraction | int]  # multiples of unknowns
 
@@ -59,14 +66,32 @@ class Beyond:
 def at_most(
     goal: Sum, target: int, equations: Sequence[Equation], stated: Sequence[Cut] = ()
 ) -> Bounded | Beyond | None:
-    """Decide whether a sum is at most ``target`` at all solutions; None if it takes too long."""
+    """Decide whether a sum is at most ``target`` at all solutions; None if it takes too long.
+
+    Where there are many unknowns, SciPy's solvers look for an answer in floating-point numbers, and
+    it counts only if it is right in whole ones.
+    """
+    count = len(_names(goal, equations, stated))
+    if count > FEW and (found := _by_floats(goal, target, equations, stated)):
+        return found
+    return _exactly(goal, target, equations, stated) if count <= MANY else None
+
+
+def _names(goal: Sum, equations: Sequence[Equation], stated: Sequence[Cut]) -> list[str]:
+    sums = [goal, *(each.sum for each in equations), *(each.sum for each in stated)]
+    return sorted({name for sum_ in sums for name in sum_})
+
+
+def _exactly(
+    goal: Sum, target: int, equations: Sequence[Equation], stated: Sequence[Cut]
+) -> Bounded | Beyond | None:
     cuts = list(stated)
     for _ in range(MOST_ROUNDS):
         found = _Tableau(goal, equations, cuts)
         if not found.is_feasible:
             return Bounded((*cuts, found.cut({}, found.infeasible())))
         if found.ray is not None:
-            start = at_most({}, -1, equations, cuts)
+            start = _exactly({}, -1, equations, cuts)
             if not isinstance(start, Beyond):
                 return start
             value = sum(by * start.point.get(name, 0) for name, by in goal.items())
@@ -84,14 +109,98 @@ def at_most(
     return None
 
 
+def _by_floats(
+    goal: Sum, target: int, equations: Sequence[Equation], stated: Sequence[Cut]
+) -> Bounded | Beyond | None:
+    names = _names(goal, equations, stated)
+    place = {name: at for at, name in enumerate(names)}
+
+    def matrix(sums: Sequence[Sum]) -> Any:
+        entries = [
+            (row, place[name], by) for row, sum_ in enumerate(sums) for name, by in sum_.items()
+        ]
+        rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
+        shape = (len(sums), len(names))
+        return csr_array((np.array(values, float), (rows, columns)), shape=shape)
+
+    equal, constants = (
+        matrix([each.sum for each in equations]),
+        [float(e.constant) for e in equations],
+    )
+    below, bounds = matrix([each.sum for each in stated]), [each.bound for each in stated]
+    wanted = matrix([goal]).toarray()[0]
+    if goal:
+        given = {"A_ub": below, "b_ub": bounds} if stated else {}
+        largest = linprog(-wanted, A_eq=equal, b_eq=constants, **given)
+        if largest.status == 0 and -largest.fun < target + 1:
+            cut = _rounded(goal, largest, equations, stated)
+            if cut is not None and cut.bound <= target:
+                return Bounded((*stated, cut))
+    found = milp(
+        np.ones(len(names)),
+        integrality=np.ones(len(names)),
+        bounds=Bounds(0, LARGEST),
+        constraints=[
+            LinearConstraint(equal, constants, constants),
+            LinearConstraint(
+                vstack([below, wanted[None]]),
+                [-np.inf] * len(stated) + [target + 1],
+                [*bounds, np.inf],
+            ),
+        ],
+        options={"time_limit": 5.0, "mip_rel_gap": 10.0},
+    )
+    if found.x is None:
+        return None
+    point = {name: round(value) for name, value in zip(names, found.x, strict=True)}
+    return Beyond(point) if _solves(point, goal, target, equations, stated) else None
+
+
+def _rounded(
+    goal: Sum, largest: Any, equations: Sequence[Equation], stated: Sequence[Cut]
+) -> Cut | None:
+    """Return the bound that a linear program's multipliers prove, if they do when rounded."""
+    of = {
+        each.fact: Fraction(-times).limit_denominator(LARGEST)
+        for each, times in zip(equations, map(float, largest.eqlin.marginals), strict=True)
+    }
+    by = {
+        at: Fraction(-times).limit_denominator(LARGEST)
+        for at, times in enumerate(map(float, largest.ineqlin.marginals))
+    }
+    of, by = ({key: value for key, value in each.items() if value} for each in (of, by))
+    constants = {each.fact: each.constant for each in equations}
+    bound = sum((times * constants[fact] for fact, times in of.items()), ZERO)
+    bound += sum((times * stated[at].bound for at, times in by.items()), ZERO)
+    cut = Cut({name: int(times) for name, times in goal.items()}, floor(bound), of, by)
+    return cut if is_cut(cut, {each.fact: each for each in equations}, stated) else None
+
+
+def _solves(
+    point: Mapping[str, int],
+    goal: Sum,
+    target: int,
+    equations: Sequence[Equation],
+    stated: Sequence[Cut],
+) -> bool:
+    def value(sum_: Sum) -> Fraction:
+        return sum((Fraction(by) * point[name] for name, by in sum_.items()), ZERO)
+
+    return (
+        min(point.values(), default=0) >= 0
+        and all(value(each.sum) == each.constant for each in equations)
+        and all(value(each.sum) <= each.bound for each in stated)
+        and value(goal) > target
+    )
+
+
 class _Tableau:
     """The simplex method on: the largest goal where equations hold and cuts are kept."""
 
     def __init__(self, goal: Sum, equations: Sequence[Equation], cuts: Sequence[Cut]) -> None:
         self.equations, self.cuts = equations, cuts
         rows: list[Equation | Cut] = [*equations, *cuts]
-        sums = [each.sum for each in rows]
-        self.names = sorted({name for each in (*sums, goal) for name in each})
+        self.names = _names(goal, equations, cuts)
         place = {name: at for at, name in enumerate(self.names)}
         self.width = len(self.names) + len(cuts)
         self.rows: list[list[Fraction]] = []  # unknowns, slacks of cuts, the constant
