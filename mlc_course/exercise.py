@@ -1,6 +1,6 @@
 """The vocabulary of exercises: ``check``, the kinds of answers, and the kinds of demands.
 
-check(scheduled(along_rows, matmul(64, 48, 80)), computes(), inner_stride("C"), misses(9_000))
+>>> check(scheduled(along_rows, matmul(64, 48, 80)), computes(), inner_stride("C"), misses(9_000))
 """
 
 from mlc_course.errors import UnmetCheck

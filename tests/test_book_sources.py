@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from docstrings import to_rst
 from glossary import Glossary
-from sources import ROOT, filled, recorded
+from sources import ROOT, filled, output, page, recorded
 
 from mlc_course.lecture import load
 
@@ -68,6 +68,11 @@ def test_every_link_of_a_lesson_to_the_glossary_reaches_an_entry() -> None:
     [
         ("Tiles a*b of | and \\.", "Tiles a\\*b of \\| and \\\\."),
         ("Return ``x``s of `y`.", "Return ``x``\\ s of ``y``."),
+        ("Write `` (noisy)`` after it.", "Write ``(noisy)`` after it."),
+        (
+            "A *paired ratio*: a * b, x*y*z, *args.",
+            "A *paired ratio*: a \\* b, x\\*y\\*z, \\*args.",
+        ),
         ("name_ and _private, a_b_.", "name\\_ and _private, a_b\\_."),
     ],
 )
@@ -92,6 +97,16 @@ def test_a_widget_becomes_its_static_form_with_the_name_of_its_state() -> None:
     model = shown.partition('data-model="')[2].partition('"')[0]
     assert model in recording.widgets and "<svg" in shown
     assert recording.label in lesson.cells[1].source
+
+
+def test_an_error_that_was_recorded_is_shown() -> None:
+    shown = output({"output_type": "error", "ename": "ValueError", "evalue": "too small"})
+    assert shown.traceback == ["ValueError: too small"]
+
+
+def test_the_width_of_a_picture_is_kept_in_quotes() -> None:
+    picture = '<img src="docs/a.png" width="42%" alt="A lesson.">'
+    assert page(f"<p>\n{picture}\n</p>\n") == '![A lesson.](docs/a.png){width="42%"}\n'
 
 
 @pytest.mark.slow

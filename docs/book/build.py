@@ -16,7 +16,9 @@ from pathlib import Path
 
 from sphinx.cmd.build import main as sphinx
 
-sys.path.append(str(Path(__file__).parent.parent))  # what it shares with the other pages
+# This checkout's library, whichever is installed, and what the book shares with other pages.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.append(str(Path(__file__).parents[1]))
 from house import ROOT
 from sources import write_sources
 

@@ -39,6 +39,7 @@ html_theme = "furo"
 html_title = project
 html_copy_source = False
 html_show_sourcelink = False
+html_show_copyright = False  # the licence is a page
 linkcheck_timeout = 20
 
 

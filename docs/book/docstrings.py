@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 LITERAL = re.compile(r"(``.+?``)")
 ITEM = re.compile(r"(- |\d+\. )")
-SPECIAL = re.compile(r"([*|\\]|_(?!\w))")
+SPECIAL = re.compile(r"(?<![\w*])(\*\w[^*]*\w\*)(?![\w*])|([*|\\]|_(?!\w))")  # but *emphasis*
 
 
 def to_rst(lines: Sequence[str]) -> Iterator[str]:
@@ -50,8 +50,9 @@ def escaped(line: str) -> str:
     for at, part in enumerate(parts):
         if at % 2:
             before, after = parts[at - 1][-1:], parts[at + 1][:1]
+            part = f"``{part[2:-2].strip()}``"  # a literal begins and ends with a letter
             parts[at] = "\\ " * before.isalnum() + part + "\\ " * after.isalnum()
         else:
-            plain = SPECIAL.sub(r"\\\1", part)
+            plain = SPECIAL.sub(lambda found: found[1] or f"\\{found[2]}", part)
             parts[at] = re.sub(r"`([^`]+)`", r"``\1``", plain)
     return "".join(parts)

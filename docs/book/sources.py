@@ -63,7 +63,7 @@ def page(text: str) -> str:
 
     A picture in HTML becomes one that Sphinx copies.
     """
-    text = re.sub("^</?p>\n", "", IMAGE.sub(r"![\3](\1){width=\2}", text), flags=re.M)
+    text = re.sub("^</?p>\n", "", IMAGE.sub(r'![\3](\1){width="\2"}', text), flags=re.M)
     text = text.replace("](notebooks/index.ipynb", "](index.md")
     return re.sub(r"\[([^\]]+)\]\((?:\.\./)*benchmarks/results\)", r"`\1`", text)
 
@@ -107,6 +107,8 @@ def output(kept: dict[str, Any]) -> Any:
     if view := given.get("data", {}).get(VIEW):
         static = given["data"]["text/html"]
         given["data"] = {"text/html": f'<div data-model="{view["model_id"]}">{static}</div>'}
+    if given["output_type"] == "error":
+        given["traceback"] = [f"{given['ename']}: {given['evalue']}"]
     return nbformat.v4.new_output(**given)
 
 
@@ -117,7 +119,10 @@ def front(made: dict[str, Recording]) -> str:
     lessons = (
         table.replace("](../", "](").replace("](0", "](notebooks/0").replace("](1", "](notebooks/1")
     )
-    labels = sorted({each.label for each in made.values()})
+    dates: dict[str, set[str]] = {}
+    for each in made.values():
+        dates.setdefault(each.machine, set()).add(each.date)
+    labels = [f"{machine}, {' and '.join(sorted(days))}" for machine, days in dates.items()]
     text = (HERE / "index.md").read_text(encoding="utf-8")
     return text.replace("{lessons}", lessons).replace("{machines}", "; ".join(labels))
 

@@ -13,7 +13,7 @@ best = min(found, key=lambda each: each.cost.total)
 print(best.graph)
 print("equal:", verify(program, best.graph).equal)  # 5, asked a second time
 
-kernel = compile_graph(best.graph, "cpu")  # 6 to 8
+kernel = compile_graph(best.graph, "cpu", verified=True)  # 6 to 8
 inputs = random_inputs(program)
 (given,), (wanted,) = kernel(**inputs), run(program, inputs)
 print("as the interpreter says:", np.allclose(given, wanted, atol=1e-5))

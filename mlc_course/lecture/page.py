@@ -14,7 +14,7 @@ from typing import Any
 import mistune
 
 from mlc_course.errors import UsageError
-from mlc_course.lecture.recording import Recording, digest
+from mlc_course.lecture.recording import Recording, outdated
 from mlc_course.lecture.slides import Deck
 from mlc_course.lessons.kit import STYLE, script
 
@@ -26,10 +26,11 @@ def build(deck: Deck, recording: Recording, live: dict[str, Any] | None = None) 
 
     Without ``live``, the page opens from a file, and prints with ``?print-pdf``.
     """
+    old = outdated(deck, recording)
     data = {
         "live": live,
         "recorded": recording.label,
-        "cells": {cell.name: _cell(cell, recording) for cell in deck.cells},
+        "cells": {cell.name: _cell(cell, recording, cell.name in old) for cell in deck.cells},
         "slides": [asdict(slide) for slide in deck.slides],
         **widgets(recording),
     }
@@ -103,7 +104,7 @@ def markdown(text: str) -> str:
     return str(mistune.html(text))
 
 
-def _cell(cell: Any, recording: Recording) -> dict[str, Any]:
+def _cell(cell: Any, recording: Recording, is_outdated: bool) -> dict[str, Any]:
     return {
         "source": cell.source,
         "isCode": cell.is_code,
@@ -113,5 +114,5 @@ def _cell(cell: Any, recording: Recording) -> dict[str, Any]:
         "budget": cell.budget_s,
         "poll": cell.poll,
         "outputs": recording.outputs.get(cell.name, []),
-        "isOutdated": cell.is_code and recording.sources.get(cell.name) != digest(cell.source),
+        "isOutdated": is_outdated,
     }

@@ -83,11 +83,13 @@ def digest(source: str) -> str:
 
 
 def outdated(deck: Deck, recording: Recording) -> list[str]:
-    """Return the names of the cells whose code is not what was recorded."""
+    """Return the names of the cells whose code, or place, is not what was recorded."""
     now = {cell.name: digest(cell.source) for cell in deck.code}
-    return sorted(
-        name for name in {*now, *recording.sources} if now.get(name) != recording.sources.get(name)
-    )
+    before = recording.sources
+    changed = [name for name in {*now, *before} if now.get(name) != before.get(name)]
+    if not changed:
+        changed = [new for new, old in zip(now, before, strict=True) if new != old]
+    return sorted(changed)
 
 
 def record(notebook: Path, folder: Path = RECORDINGS) -> Recording:

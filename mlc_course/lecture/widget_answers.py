@@ -77,7 +77,11 @@ def answers(widget: Widget, further: Mapping[str, Sequence[Any]]) -> dict[str, A
 
 
 def tried(widget: Widget, chosen: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield each combination with the traits that it changes; nothing if that is too much."""
+    """Yield each combination with the traits that it changes; nothing if that is too much.
+
+    What a widget remembers of earlier choices, such as a table of them, is no answer to a choice:
+    it is left out, and is afterwards what it was.
+    """
     first = _state(widget)
     found: list[tuple[str, Any]] = []
     size, ends = 0, time.monotonic() + MOST_S
@@ -94,7 +98,12 @@ def tried(widget: Widget, chosen: Mapping[str, Sequence[Any]]) -> Iterator[tuple
     finally:
         for name in chosen:
             setattr(widget, name, first[name])
-    yield from found
+        now = _state(widget)
+        remembered = {name for name in now if now[name] != first[name]}
+        for name in remembered:
+            setattr(widget, name, first[name])
+    for key, changed in found:
+        yield key, {name: value for name, value in changed.items() if name not in remembered}
 
 
 def _state(widget: Widget) -> dict[str, Any]:

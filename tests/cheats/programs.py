@@ -224,11 +224,14 @@ for i in range(2**29, 2**29 + 8):
 
 def long_loops(folder: Path, exercise: Notebook) -> None:
     """Minutes of sines, and not one iteration more than is admitted."""
-    body = """\
+    value = "C[v_i, v_j]"
+    for _ in range(16):
+        value = f"T.sin({value})"
+    body = f"""\
 for r, i, j in T.grid(10**9 // (M * N), M, N):
     with T.sblock("C"):
         v_r, v_i, v_j = T.axis.remap("SSS", [r, i, j])
-        C[v_i, v_j] = C[v_i, v_j] + T.sin(C[v_i, v_j])
+        C[v_i, v_j] = C[v_i, v_j] + {value}
 """
     _hand_in(folder, exercise, body)
 

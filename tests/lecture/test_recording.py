@@ -14,6 +14,7 @@ import pytest
 
 from mlc_course.errors import CourseError, UsageError
 from mlc_course.lecture import load, outdated, path_of, read_deck, record
+from mlc_course.lecture.recording import digest
 
 FIRST = """from mlc_course.lessons.kit import predict
 asked = predict('How many?', ['one', 'two'])
@@ -77,6 +78,17 @@ def test_other_code_is_noticed(tmp_path: Path) -> None:
     known = {"machine": "m", "date": "d", "outputs": {}, "widgets": {}}
     path_of("01_sample", tmp_path).write_text(json.dumps({**known, "sources": {"gone": "0"}}))
     assert outdated(deck, load("01_sample", tmp_path)) == ["c0", "c1", "gone"]
+
+
+def test_another_order_of_the_cells_is_other_code(tmp_path: Path) -> None:
+    deck = read_deck(notebook(tmp_path, "1", "2", "3"))
+    digests = {cell.name: digest(cell.source) for cell in deck.code}
+    known = {"machine": "m", "date": "d", "outputs": {}, "widgets": {}}
+    turned = {name: digests[name] for name in ("c1", "c0", "c2")}
+    for sources, changed in ((digests, []), (turned, ["c0", "c1"])):
+        text = json.dumps({**known, "sources": sources})
+        path_of("01_sample", tmp_path).write_text(text)
+        assert outdated(deck, load("01_sample", tmp_path)) == changed
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"machine": "m"}', "null"])

@@ -48,6 +48,24 @@ def test_every_combination_is_asked_once_and_the_widget_is_as_before() -> None:
     assert (widget.left, widget.right, widget.shown) == (1, 10, 11)
 
 
+class Remembering(Sum):
+    """Keeps all sums that were ever asked for."""
+
+    table = traitlets.Unicode("").tag(sync=True)
+
+    @traitlets.observe("shown")
+    def _remember(self, change: Any) -> None:
+        self.table += f" {self.shown}"
+
+
+def test_what_a_widget_remembers_of_earlier_choices_is_no_answer_to_a_choice() -> None:
+    widget = Remembering()
+    found = answers(widget, {})
+    assert found["views"]["[1,10]"] == {} and found["views"]["[2,20]"]["shown"] == 22
+    assert not any("table" in view for view in found["views"].values())
+    assert widget.table == "" and widget.shown == 11
+
+
 def test_a_trait_that_python_does_not_hear_needs_no_answer() -> None:
     assert "idle" not in answers(Sum(), {})["asks"]
     assert answers(predict("How many?", ["one", "two"]), {}) == {

@@ -1,7 +1,7 @@
 // All that an anywidget asks of its host: a model, and a place to be drawn in.
 
 // What was chosen without a kernel can be shown only if it was chosen when it was recorded.
-export const NOT_RECORDED = "No kernel: this choice was not recorded.";
+export const NOT_RECORDED = "Python is not running: this choice was not recorded.";
 
 const modules = new Map();
 const load = (source) => {
@@ -76,7 +76,7 @@ export class Model {
 
   send(content) {
     if (this.live) this.live({ method: "custom", content });
-    else this.say("No kernel: nothing is measured, and the figures are those of the recording.");
+    else this.say("Python is not running: nothing is measured, and the figures are those of the recording.");
   }
 
   say(text) {

@@ -113,6 +113,7 @@ const player = (model, unit, said, pose) => {
   });
   slider.addEventListener("input", () => { stop(); show(Number(slider.value)); });
   slider.addEventListener("change", () => go(Number(slider.value)));
+  model.on("change:status", () => { said.textContent = model.get("status") || said.textContent; });
   follow(model, ["step"], () => {
     if (!timer && step !== model.get("step")) show(model.get("step"));
   });
