@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,15 @@ CUT_OFF = """() => [...document.querySelectorAll("article *")].filter((it) => {
     if (/auto|scroll|hidden|clip/.test(getComputedStyle(around).overflowX)) return false;
   return true;
 }).map((it) => it.outerHTML.slice(0, 80))"""
+
+
+# Pictures and lines of which a part cannot be seen on paper.
+CUT_ON_PAPER = """() => [...document.querySelectorAll(".cell_output *, pre")].filter((it) => {
+  const { overflowX, overflowY } = getComputedStyle(it);
+  if (it.ownerSVGElement || !it.clientWidth || !/img|svg|pre|div/i.test(it.tagName)) return false;
+  return overflowY !== "visible" && it.scrollHeight > it.clientHeight + 4
+    || overflowX !== "visible" && it.scrollWidth > it.clientWidth + 4;
+}).map((it) => `${it.outerHTML.slice(0, 80)}: ${it.scrollWidth} x ${it.scrollHeight}`)"""
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +139,17 @@ def test_every_lesson_fits_and_asks_nobody_for_anything(
     assert not faults, "\n".join(faults)
 
 
+def test_nothing_is_cut_off_on_paper(book: Path, chrome: Browser) -> None:
+    faults: list[str] = []
+    with chrome.new_context(viewport={"width": 718, "height": 1000}) as context:
+        page = context.new_page()
+        page.emulate_media(media="print")
+        for name in (*OTHERS, *(f"notebooks/{lesson}" for lesson in LESSONS)):
+            open_page(page, book, name)
+            faults += [f"{name}: {each}" for each in page.evaluate(CUT_ON_PAPER)]
+    assert not faults, "\n".join(faults)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_stand_out_from_what_is_behind_them(book: Path, chrome: Browser, scheme: str) -> None:
     faults: list[str] = []
@@ -162,6 +183,30 @@ def test_a_widget_moves_without_a_kernel(book: Path, chrome: Browser) -> None:
         turned = dial.locator(".mlc-chart").first.inner_html()
         dial.get_by_test_id("order-k-n-m").click()  # the library answered this when it was recorded
         assert len({before, turned, dial.locator(".mlc-chart").first.inner_html()}) == 3
+
+
+def test_a_choice_that_was_not_recorded_is_taken_back_and_said(book: Path, chrome: Browser) -> None:
+    with chrome.new_context() as context:
+        page = context.new_page()
+        open_page(page, book, "notebooks/03_memory_hierarchy")
+        theatre = page.locator("[data-model]:has([data-testid=ways])").first
+        shown = theatre.get_by_test_id("runs").inner_text()
+        assert len(shown.splitlines()) == 2  # what nobody chose is not in the table
+        theatre.get_by_test_id("ways").select_option("4")
+        expect(theatre.get_by_test_id("status")).not_to_contain_text("not recorded")
+        theatre.get_by_test_id("ways").select_option("16")
+        expect(theatre.get_by_test_id("status")).to_contain_text("not recorded")
+        expect(theatre.get_by_test_id("ways")).to_have_value("4")
+
+
+def test_no_markup_is_left_in_the_pages(book: Path) -> None:
+    left = re.compile(r"\{(width|term|index|doc|ref)\b|:(func|class|mod|meth):`")
+    code = re.compile(r"<(pre|script|style)\b.*?</\1>", re.DOTALL)
+    pages = {path.name: path.read_text(encoding="utf-8") for path in book.rglob("*.html")}
+    faults = {
+        name: found[0] for name, text in pages.items() if (found := left.search(code.sub("", text)))
+    }
+    assert faults == {}
 
 
 def test_without_scripts_the_static_form_of_a_widget_is_there(book: Path, chrome: Browser) -> None:
