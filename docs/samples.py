@@ -25,6 +25,8 @@ from house import rooms
 from PIL import Image
 
 from mlc_course.commands import main as mlc_course
+from mlc_course.dynamic_shape.ir import text
+from mlc_course.dynamic_shape.programs import program
 from mlc_course.exercise import UnmetCheck, check, computes, inner_stride, scheduled
 from mlc_course.mugraph.codegen import retiled
 from mlc_course.mugraph.cost import cost, target
@@ -188,6 +190,17 @@ def verifications() -> str:
     ]
     head = "| graph | time | tests | bound |"
     return f"{rows(head, *lines)}\n\n(One core; {made_by('verify')})"
+
+
+def claims() -> str:
+    """How long claims on sizes took."""
+    lines = [
+        f"| {each['dims']:,} | {each['constraints']:,} | {each['build_ms']:,.0f} ms "
+        f"| {each['median_ms']:.2f} ms | {each['p95_ms']:.2f} ms |"
+        for each in recorded("dynamic_shape")["claims"]
+    ]
+    head = "| dimensions | constraints | all facts | median claim | 95 of 100 below |"
+    return f"{rows(head, *lines)}\n\n(One core; {made_by('dynamic_shape')})"
 
 
 def mutants() -> str:
@@ -422,6 +435,16 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
             )
         )
     ),
+    "cache-program": lambda: fenced(text(program("append_to_cache")).rstrip()),
+    "shapes": lambda: fenced(
+        "\n".join(
+            (
+                command("mlc-course shapes residual_layer_norm --query 'B*S == T'"),
+                command("mlc-course shapes append_to_cache --query 'K == V' --query 'S > 1'"),
+            )
+        )
+    ),
+    "claims": claims,
     "verify-in-python": lambda: example("verify.py"),
     "epsilon": lambda: fenced(
         command("mlc-course verify docs/examples/rms_norm.txt docs/examples/epsilon_in_a_loop.txt")

@@ -40,9 +40,9 @@ def _range(dim: SymbolicDim) -> str:
 def _how(proof: Proof, names: dict[int, str]) -> str:
     match proof:
         case ByProducts(facts):
-            return _multiples(facts, names, "({fact})^{times}", "the product of ")
+            return _multiples(facts, names, "({fact})^{times}", "a product of ")
         case BySums(facts):
-            return _multiples(facts, names, "{times}*({fact})", "the sum of ")
+            return _multiples(facts, names, "{times}*({fact})", "a sum of ")
         case ByDivisors(facts):
             return _multiples(facts, names, "{times}*({fact})", "each term is a multiple, with ")
         case ByFactors():

@@ -57,8 +57,8 @@ class System:
 class Facts:
     """Facts on sizes: the range of each dimension, the stated constraints, and what follows.
 
-    Raises ``Contradiction`` where no sizes keep all of them, naming a smallest set of constraints
-    of which that is true, and ``UsageError`` for a dimension that is not among ``dims``.
+    Raises ``Contradiction`` where no sizes keep all of them, naming constraints of which none can
+    be left out, and ``UsageError`` for a dimension that is not among ``dims``.
     """
 
     def __init__(self, dims: Dims, stated: Sequence[Constraint] = ()) -> None:
