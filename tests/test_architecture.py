@@ -59,6 +59,7 @@ ROOMS = (
     "mlc_course.dynamic_shape",
     "mlc_course.dynamic_shape.ir",
     "mlc_course.dynamic_shape.programs",
+    "mlc_course.dynamic_shape.importers",
     "mlc_course.dynamic_shape.solve",
     "mlc_course.grading",
     "mlc_course.grading.admission",

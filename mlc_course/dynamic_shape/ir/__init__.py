@@ -22,7 +22,7 @@ from mlc_course.dynamic_shape.ir.dims import Dim, SymbolicDim
 from mlc_course.dynamic_shape.ir.formulas import parse_constraint
 from mlc_course.dynamic_shape.ir.interpreter import bind, run
 from mlc_course.dynamic_shape.ir.module import Equation, Function, Input, Module
-from mlc_course.dynamic_shape.ir.operators import BY_NAME, Op, Type
+from mlc_course.dynamic_shape.ir.operators import BY_NAME, DTYPES, Op, Type
 from mlc_course.dynamic_shape.ir.text_form import parse, text, type_text
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "AtMost",
     "BY_NAME",
     "Constraint",
+    "DTYPES",
     "Dim",
     "Divisible",
     "Eq",

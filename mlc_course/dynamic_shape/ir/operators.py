@@ -302,6 +302,7 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
     "reduce_sum": np.sum,
     "reduce_max": np.max,
     "reduce_min": np.min,
+    "reduce_mean": np.mean,
 }
 
 
