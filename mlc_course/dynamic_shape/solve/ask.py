@@ -101,7 +101,7 @@ class Solver:
             return by_sums
         if changed := self._moved(rest, claim):
             return changed
-        found = self._by_primes(vector, is_equation=True)
+        found = self._by_primes(claim, vector, is_equation=True)
         if isinstance(found, ByPrimes):
             return found
         return self._bounds(claim) or found
@@ -111,7 +111,7 @@ class Solver:
         for name in sorted(unknowns(rest), key=lambda each: (rest[each], each))[:3]:
             ray = self.models.ray(name)
             if ray is not None:
-                changed = self.models.with_exponents(EVERY_OTHER, ray)
+                changed = self.models.with_exponents(EVERY_OTHER, ray, claim)
                 if self.models.refutes(changed, claim):
                     return changed
         return None
@@ -130,7 +130,7 @@ class Solver:
             return ByProducts(used)
         if changed := self._moved(rest, claim):
             return changed
-        found = self._by_primes(vector, is_equation=False)
+        found = self._by_primes(claim, vector, is_equation=False)
         if isinstance(found, ByPrimes):
             return found
         if len(claim.sizes) == 1 and all(isinstance(dim, int) for dim in claim.by):
@@ -156,7 +156,9 @@ class Solver:
         whole = all((value / by).denominator == 1 for value in rest.values())
         return ByDivisors(used) if whole else None
 
-    def _by_primes(self, vector: Vector, *, is_equation: bool) -> ByPrimes | dict[str, int] | None:
+    def _by_primes(
+        self, claim: Constraint, vector: Vector, *, is_equation: bool
+    ) -> ByPrimes | dict[str, int] | None:
         facts = self.facts
         names = facts.connected(unknowns(vector), facts.products.facts_of)
         numbers = facts.numbers(facts.products.facts_of, names)
@@ -171,7 +173,7 @@ class Solver:
             for sum_, limit in ((goal, constant), (back, -constant))[0 if is_equation else 1 :]:
                 found = at_most(sum_, limit, equations)
                 if isinstance(found, Beyond):
-                    return self.models.with_exponents(prime, found.point)
+                    return self.models.with_exponents(prime, found.point, claim)
                 if found is None:
                     return None
                 lists.append(found.cuts)

@@ -244,7 +244,9 @@ def _equal(system: System, read: Reader) -> Iterator[tuple[Constraint, Multiplie
         if name.startswith("#"):
             continue
         if claim := read(name, value):
-            yield claim, dict(of)  # the echelon goes on changing its own
+            vector = system.read(0, claim)
+            assert vector is not None
+            yield claim, {fact: times * vector[name] for fact, times in of.items()}
             continue
         other = first.setdefault(frozenset(value.items()), name)
         if other != name:

@@ -155,16 +155,20 @@ class Models:
                 values[pivot] = values.get(pivot, ZERO) - by * echelon.rows[pivot][0][name]
         return None
 
-    def with_exponents(self, prime: int, point: dict[str, int]) -> dict[str, int]:
+    def with_exponents(
+        self, prime: int, point: dict[str, int], claim: Constraint
+    ) -> dict[str, int]:
         """Return sizes, of the dimensions that change, with other exponents of a prime.
 
         ``point`` is a solution of the equations for the prime; where that is 0, it is a solution of
-        those without constants, for a prime that is in no size yet.
+        those without constants, for a prime that is in no size of the claim yet.
         """
         changed: dict[str, int] = {}
         base = self.base or {}
         groups = {id(g): g for g in (self.groups.get(name) for name in point) if g}
-        used = {each for group in groups.values() for each in group.exponents}
+        used = set[int]()
+        for dim in dims_of(claim):
+            used.update(primes_of(dim) if isinstance(dim, int) else self.groups[dim].exponents)
         if prime:
             for group in groups.values():
                 exponents = group.exponents.get(prime, {}) | point

@@ -81,6 +81,33 @@ def test_claims_of_known_answer_are_decided_rightly(full: bool, seed: int, tried
 
 
 @pytest.mark.fuzz
+def test_equal_products_constants_and_divisors_leave_no_claim_unknown(
+    full: bool, seed: int, tried: Tried
+) -> None:
+    """Small and dense, with repeated sizes, powers, and factors that cancel."""
+    rng = random.Random(seed)
+    said: Counter[str] = Counter()
+
+    def drawn(names: Sequence[str]) -> Constraint:
+        while True:
+            found = drawn_constraint(rng, names)
+            if isinstance(found, Eq | MulEq | ProductEq | Divisible):
+                return found
+
+    for _ in range(5000 if full else 300):
+        names = list("abcde"[: rng.randint(1, 5)])
+        dims, stated = free(names), [drawn(names) for _ in range(rng.randint(0, 4))]
+        try:
+            solver = Solver(Facts(dims, stated))
+        except Contradiction:
+            continue
+        for _ in range(5):
+            said[judged(solver, drawn(names), dims, stated)] += 1
+    tried("claims", said.total())
+    assert not said["Unknown"] and said["Refuted"] > said["Proved"] > 0
+
+
+@pytest.mark.fuzz
 def test_no_answer_is_wrong_of_any_size_up_to_twelve(full: bool, seed: int, tried: Tried) -> None:
     """All kinds of constraints, with and without ranges, against trying all sizes."""
     rng = random.Random(seed)

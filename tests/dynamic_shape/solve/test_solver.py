@@ -195,3 +195,14 @@ def test_products_with_sums_may_stay_unknown_and_are_never_wrong() -> None:
     solver = Solver(Facts(ABCDEF, stated))
     assert isinstance(solver.ask(Eq("a", "b")), Proved | Unknown)
     assert isinstance(solver.ask(Eq("a", 3)), Refuted | Unknown)
+
+
+def test_a_multiple_is_derived_whichever_of_the_two_is_solved_for() -> None:
+    """Of 3a = b, the unknown that is solved for may be either."""
+    for names in (("a", "b"), ("b", "a")):
+        small, large = names
+        stated: list[Constraint] = [MulEq(large, (3, small)), AffineEq("c", ((1, large),), 1)]
+        claim = AffineEq("c", ((3, small),), 1)
+        answer = Solver(Facts(ABCDEF, stated)).ask(claim)
+        assert isinstance(answer, Proved)
+        check_certificate(answer.certificate, claim, ABCDEF, stated)
