@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 
 from mlc_course.commands.lab import ROOT, has_browser
@@ -34,12 +36,20 @@ def run(
 
 
 def write(notebook: Path, path: Path) -> None:
-    """Write the slides as one file that needs no kernel and no network."""
+    """Write the slides as one file that needs no kernel and no network, whole or not at all."""
     deck = read_deck(notebook)
     recording = load(deck.name)
     if not path.parent.is_dir():
         raise UsageError(f"{path}: no such folder", got=path.parent)
-    path.write_text(build(deck, recording), encoding="utf-8")
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(build(deck, recording), encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written", got=error) from None
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
     print(f"{path}: {len(deck.slides)} slides, recorded on {recording.label}")
     if other := outdated(deck, recording):
         hint = f"mlc-course lecture {deck.name[:2]} --record"

@@ -87,7 +87,10 @@ class Poll:
         except OSError as error:
             raise MachineError(f"lecture: port {port} for votes", got=error) from None
         line.setblocking(False)
-        httpserver.HTTPServer(app, max_body_size=1000).add_socket(line)
+        # Phones that keep a connection open and say nothing would use up the server's.
+        httpserver.HTTPServer(
+            app, max_body_size=1000, idle_connection_timeout=10, body_timeout=5
+        ).add_socket(line)
         return f"http://{own_address()}:{line.getsockname()[1]}"
 
 
@@ -131,7 +134,7 @@ class Vote(_Handler):
             body = json.loads(self.request.body)
             voter = self.get_cookie(COOKIE) or str(self.request.remote_ip)
             self.poll.vote(voter, str(body["name"]), int(body["choice"]))
-        except (ValueError, KeyError, TypeError, UsageError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError, UsageError):
             raise web.HTTPError(400) from None
 
 

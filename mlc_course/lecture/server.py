@@ -129,11 +129,13 @@ def serve(notebook: Path, *, browser: bool, port: int | None, poll_port: int | N
     without slides or recording, or a port that does not exist; ``MachineError`` for one in use.
     """
     check_port(port)
+    if port is not None and port == poll_port:
+        raise UsageError("lecture: one port for slides and votes", got=port, expected="two ports")
     load(read_deck(notebook).name)
     os.environ["JUPYTER_NO_CONFIG"] = "1"  # no other extension: the server is up sooner
-    port, token = port or free_port(), secrets.token_hex(16)
     poll = Poll()
     poll_address = "" if poll_port is None else poll.listen(poll_port)
+    port, token = port or free_port(), secrets.token_hex(16)
     words = [
         f"--ServerApp.root_dir={notebook.parent.parent}",
         f"--port={port}",

@@ -201,6 +201,10 @@ def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture
         page.keyboard.press("s")
     expect(popup.value.locator("#plan")).to_contain_text("planned from 2:00 to 3:00")
     expect(popup.value.locator("#notes")).to_contain_text("i-j-k")
+    page.keyboard.press("s")  # the same window, which moves one slide at a time
+    popup.value.keyboard.press("ArrowRight")
+    popup.value.keyboard.press("ArrowLeft")
+    expect(slide(page)).to_contain_text("Six programs")
 
     # a vote, by hand and by phone, stays beside the outcome
     go_to(page, "How much slower")
@@ -428,8 +432,11 @@ def test_without_a_kernel_recorded_choices_move_and_others_are_taken_back(
     go_to(page, "The map")
     shown = slide(page).get_by_test_id("chart")
     measured = shown.inner_html()
+    slide(page).get_by_test_id("cell-0-0").click()
+    expect(slide(page).get_by_test_id("status")).to_contain_text("not recorded")
     slide(page).get_by_test_id("view-L1 misses").check()
     expect(shown).not_to_contain_text("Speed in units of NumPy")
+    expect(slide(page).get_by_test_id("status")).not_to_contain_text("not recorded")
     slide(page).get_by_test_id("view-measured").check()
     expect(shown).to_contain_text("Speed in units of NumPy")
     assert shown.inner_html() == measured
@@ -456,6 +463,9 @@ def test_what_cannot_begin_says_why_before_anything_is_started(capfd: Any) -> No
         (["05", "--port", "99999"], "no such port"),
         (["05", "--port", "-1"], "no such port"),
         (["05", "--html", "nowhere/at/all.html"], "no such folder"),
+        (["05", "--html", "/dev/full/x"], "no such folder"),
+        (["05", "--html", "/proc/x.html"], "cannot be written"),
+        (["05", "--port", "8907", "--poll", "8907"], "one port for slides and votes"),
     ):
         ended = subprocess.run(
             [*words, *more, "--no-browser"], capture_output=True, text=True, timeout=PATIENCE_S

@@ -132,6 +132,7 @@ const heard = {
 
 const run = async (each, isAsked) => {
   if (!kernel || kernel.isLost) return announce("No kernel: nothing runs. Press R for a new one.");
+  if (!kernel.isOpen) return announce("The kernel is starting. Run this again in a moment.");
   const code = isAsked ? each.code : each.cell.source; // edited code may break what comes after it
   const late = () => each.say(isAsked ? "running; press I to interrupt it" : "still measuring here");
   let timer, over = () => {};
@@ -158,6 +159,7 @@ const runAll = async () => {
   const own = kernel = new Kernel(LIVE, heard);
   try {
     await own.start();
+    announce("");
   } catch (error) {
     return own.lose(`There is no kernel (${error.message ?? "no answer"})`);
   } finally {
@@ -221,6 +223,7 @@ class Poll {
 const askVotes = (how) => ask(LIVE, "lecture/votes", how).catch(() => null); // the page needs none
 const openPoll = async (poll) => { // the phones see this question
   if (!LIVE?.poll || !poll) return;
+  await countPhones(); // the last votes for the question before
   const { name, question, choices } = poll;
   const body = JSON.stringify({ name, question, choices });
   await askVotes({ method: "PUT", body });
@@ -386,6 +389,7 @@ const tell = () => {
   put("next", `next: ${headline(all[at + 1])}`);
 };
 const openNotes = () => {
+  if (notes && !notes.closed) return notes.focus();
   notes = window.open("", "notes", "width=900,height=640");
   if (!notes) return announce("The browser did not open the window for notes; allow it, and press S.");
   notes.document.title = `Notes: ${document.title}`;
@@ -421,6 +425,7 @@ Reveal.initialize({
   setInterval(enlargeAll, 200);
   document.body.dataset.ready = "true";
   if (LIVE?.poll) setInterval(countPhones, 1000);
+  openPoll(polls.get(Reveal.getCurrentSlide().dataset.poll)); // an address may name a slide
   if (LIVE) runAll();
 });
 addEventListener("pagehide", () => kernel?.stop()); // a page that is loaded again starts its own

@@ -67,6 +67,7 @@ export class Model {
       !this.recorded.asks.includes(name) || this.recorded.chosen.includes(name)));
     if (isKnown) {
       const named = new Set(Object.values(this.recorded.views).flatMap(Object.keys));
+      if (this.state.status === NOT_RECORDED) this.update({ status: "" });
       this.update(Object.fromEntries([...named].map((name) => [name, name in view ? view[name] : this.first[name]])));
     } else {
       this.update(Object.fromEntries(Object.entries(changed).map(([name, { from }]) => [name, from])));

@@ -15,6 +15,8 @@ export class Kernel {
     Object.assign(this, { live, heard, jobs: new Map(), subshell: null, isLost: false });
   }
 
+  get isOpen() { return this.socket?.readyState === WebSocket.OPEN; }
+
   async start() {
     const body = JSON.stringify({ path: this.live.folder });
     const made = await ask(this.live, "api/kernels", { method: "POST", body });
