@@ -193,7 +193,7 @@ def verifications() -> str:
 
 
 def claims() -> str:
-    """How long claims on sizes took."""
+    """The times that claims on sizes took."""
     lines = [
         f"| {each['dims']:,} | {each['constraints']:,} | {each['build_ms']:,.0f} ms "
         f"| {each['median_ms']:.2f} ms | {each['p95_ms']:.2f} ms |"

@@ -1,4 +1,4 @@
-"""What a query is answered, and the proofs that a positive answer carries."""
+"""Answers to a query, and the proofs that a positive one carries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a claim on sizes true for all that the facts allow? A proof, a counter-example, or neither."""
+"""Decide claims on sizes from facts: a proof, a counter-example, or neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of sizes: stated facts, and those that one system derives for the other."""
+"""Facts on sizes: those that are stated, and those that one system derives for the other."""
 
 from __future__ import annotations
 

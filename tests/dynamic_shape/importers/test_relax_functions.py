@@ -1,4 +1,4 @@
-"""What comes from Relax computes what TVM does with it, at every size."""
+"""Imported functions of Relax compute what TVM does with them, at every size."""
 
 from __future__ import annotations
 
