@@ -18,7 +18,7 @@ from mlc_course.dynamic_shape.ir.constraints import (
     holds,
     said,
 )
-from mlc_course.dynamic_shape.ir.dims import Dim, SymbolicDim
+from mlc_course.dynamic_shape.ir.dims import LARGEST, Dim, SymbolicDim
 from mlc_course.dynamic_shape.ir.formulas import parse_constraint
 from mlc_course.dynamic_shape.ir.interpreter import bind, run
 from mlc_course.dynamic_shape.ir.module import Equation, Function, Input, Module
@@ -37,6 +37,7 @@ __all__ = [
     "Equation",
     "Function",
     "Input",
+    "LARGEST",
     "Less",
     "Module",
     "MulEq",

@@ -16,8 +16,6 @@ from mlc_course.dynamic_shape.ir import (
     Less,
     MulEq,
     ProductEq,
-    dims_of,
-    said,
 )
 from mlc_course.dynamic_shape.solve.answers import (
     EVERY_OTHER,
@@ -42,11 +40,11 @@ from mlc_course.dynamic_shape.solve.models import Models
 from mlc_course.dynamic_shape.solve.systems import (
     affine,
     bounds_of,
+    check_sizes,
     product_equation,
     ratio,
     sum_equation,
 )
-from mlc_course.errors import check_known
 
 ONE = Fraction(1)
 NEW = -1  # in the place of a number: the claim that is asked
@@ -64,9 +62,7 @@ class Solver:
         Complete where only equalities, products, constants and divisors connect the dimensions, and
         these have no range. Raises ``UsageError`` for a dimension that the facts do not know.
         """
-        for dim in dims_of(claim):
-            if isinstance(dim, str):
-                check_known(f"{said(claim)}: no dimension", dim, self.facts.dims)
+        check_sizes(claim, self.facts.dims)
         found = self._prove(claim)
         if isinstance(found, Proof):
             return Proved(self._certificate(claim, found))

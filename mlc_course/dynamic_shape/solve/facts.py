@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from mlc_course.dynamic_shape.ir import (
+    LARGEST,
     AffineEq,
     AtMost,
     Constraint,
@@ -25,11 +26,12 @@ from mlc_course.dynamic_shape.solve.systems import (
     Dims,
     Range,
     as_equation,
+    check_sizes,
     inequalities,
     product_equation,
     sum_equation,
 )
-from mlc_course.errors import Contradiction, check_known
+from mlc_course.errors import Contradiction
 
 ONE = Fraction(1)
 IMPOSSIBLE = "no sizes keep all of these constraints"
@@ -64,10 +66,9 @@ class Facts:
     def __init__(self, dims: Dims, stated: Sequence[Constraint] = ()) -> None:
         self.dims, self.stated = dims, tuple(stated)
         for constraint in self.stated:
-            names = [dim for dim in dims_of(constraint) if isinstance(dim, str)]
-            for name in names:
-                check_known(f"{said(constraint)}: no dimension", name, dims)
-            if not names and not holds(constraint, {}):
+            check_sizes(constraint, dims)
+            is_fixed = all(isinstance(dim, int) for dim in dims_of(constraint))
+            if is_fixed and not holds(constraint, {}):
                 raise Contradiction(IMPOSSIBLE, got=said(constraint))
         self.claims: list[Claim] = []
         self.steps: dict[int, Step] = {}
@@ -277,7 +278,11 @@ def _of_sums(name: str, value: Vector) -> Constraint | None:
 
 def _multiple(name: str, ratio: Fraction, names: list[str]) -> Constraint | None:
     """Return that a size is a multiple of another, or the other of it; or that it is constant."""
-    if ratio <= 0 or any(other.startswith("#") for other in names):
+    if (
+        not 0 < ratio <= LARGEST
+        or ratio.denominator > LARGEST
+        or any(other.startswith("#") for other in names)
+    ):
         return None
     if not names:
         return Eq(name, ratio.numerator) if ratio.denominator == 1 else None

@@ -14,6 +14,7 @@ from functools import cache
 from math import isqrt, prod
 
 from mlc_course.dynamic_shape.ir import (
+    LARGEST,
     AffineEq,
     AtMost,
     Constraint,
@@ -24,9 +25,12 @@ from mlc_course.dynamic_shape.ir import (
     MulEq,
     ProductEq,
     SymbolicDim,
+    dims_of,
+    said,
 )
 from mlc_course.dynamic_shape.solve.echelon import Vector, add_to
 from mlc_course.dynamic_shape.solve.integers import Cut, Equation
+from mlc_course.errors import UsageError, check_known
 
 ONE = Fraction(1)
 Dims = Mapping[str, SymbolicDim]
@@ -40,6 +44,15 @@ class Range:
 
 
 Claim = Constraint | Range
+
+
+def check_sizes(constraint: Constraint, dims: Dims) -> None:
+    """Raise ``UsageError`` for a dimension that is not known, and a number that is no size."""
+    for dim in dims_of(constraint):
+        if isinstance(dim, str):
+            check_known(f"{said(constraint)}: no dimension", dim, dims)
+        elif not 1 <= dim <= LARGEST:
+            raise UsageError(f"{said(constraint)}: a size", expected=f"1 to {LARGEST}", got=dim)
 
 
 @cache

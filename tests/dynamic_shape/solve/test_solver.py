@@ -206,3 +206,20 @@ def test_a_multiple_is_derived_whichever_of_the_two_is_solved_for() -> None:
         answer = Solver(Facts(ABCDEF, stated)).ask(claim)
         assert isinstance(answer, Proved)
         check_certificate(answer.certificate, claim, ABCDEF, stated)
+
+
+@pytest.mark.parametrize("size", [0, -3, 2**40 + 1])
+def test_a_number_that_is_no_size_is_refused_not_taken_for_another(size: int) -> None:
+    for claim in (Eq("a", size), Less("a", size), ProductEq(("a", size), ("b",))):
+        with pytest.raises(UsageError, match="a size"):
+            Solver(Facts(ABCDEF, [Eq("a", 1)])).ask(claim)
+        with pytest.raises(UsageError, match="a size"):
+            Facts(ABCDEF, [claim])
+
+
+def test_products_of_large_primes_are_not_factored() -> None:
+    prime = 549_755_813_881  # the largest below 2^39
+    stated = [Eq("a", prime), Eq("b", prime), MulEq("c", ("a", "b")), MulEq("d", ("c", "c"))]
+    solver = Solver(Facts(ABCDEF, stated))
+    assert isinstance(solver.ask(ProductEq(("d",), (prime, prime, prime, "a"))), Proved)
+    assert isinstance(solver.ask(Eq("c", "d")), Refuted)
