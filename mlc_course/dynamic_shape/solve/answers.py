@@ -57,9 +57,7 @@ class ByDivisors:
 
 @dataclass(frozen=True)
 class ByFactors:
-    """The largest sizes of the factors, which earlier facts bound, have a product in the limit."""
-
-    facts: tuple[int, ...]
+    """The largest sizes in the ranges of all factors have a product within the limit."""
 
 
 Proof = ByProducts | BySums | ByPrimes | ByBounds | ByDivisors | ByFactors

@@ -197,14 +197,13 @@ class Solver:
         return ByBounds(tuple(inequalities), tuple(lists))
 
     def _factors(self, claim: AtMost) -> ByFactors | None:
-        total, steps = 1, []
+        total = 1
         for dim in claim.sizes:
             largest = dim if isinstance(dim, int) else self.facts.dims[dim].largest
             if largest is None:
                 return None
             total *= largest
-            steps.append(largest)
-        return ByFactors(()) if total <= claim.limit else None
+        return ByFactors() if total <= claim.limit else None
 
     def _certificate(self, claim: Constraint, proof: Proof) -> Certificate:
         needed: dict[int, Step] = {}
@@ -221,8 +220,10 @@ class Solver:
 def facts_in(proof: Proof) -> Iterator[int]:
     """Yield the numbers of the facts that a proof uses."""
     match proof:
-        case ByProducts(facts) | BySums(facts) | ByDivisors(facts) | ByFactors(facts):
+        case ByProducts(facts) | BySums(facts) | ByDivisors(facts):
             yield from facts
+        case ByFactors():
+            pass
         case ByPrimes(cuts):
             for lists in cuts.values():
                 yield from _facts_of_cuts(lists)

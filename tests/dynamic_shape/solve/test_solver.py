@@ -1,4 +1,4 @@
-"""What follows from facts on sizes, with the example that each rule is for."""
+"""Claims are proved, refuted or left unknown: for each rule, the example that it is for."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_products_with_sums_may_stay_unknown_and_are_never_wrong() -> None:
 
 
 def test_a_multiple_is_derived_whichever_of_the_two_is_solved_for() -> None:
-    """Of 3a = b, the unknown that is solved for may be either."""
+    """Either unknown of 3a = b may be the one that is solved for."""
     for names in (("a", "b"), ("b", "a")):
         small, large = names
         stated: list[Constraint] = [MulEq(large, (3, small)), AffineEq("c", ((1, large),), 1)]
