@@ -162,16 +162,19 @@ def in_z3(constraint: Constraint, sizes: Mapping[str, Any]) -> Any:
 @pytest.mark.slow
 @pytest.mark.fuzz
 def test_z3_finds_no_counter_example_to_what_is_proved(full: bool, seed: int, tried: Tried) -> None:
-    """300 claims with ``--full``; what z3 refutes is not proved, and the other way round."""
+    """300 claims with ``--full``; what z3 refutes is not proved, and the other way round.
+
+    Every fourth claim is one of what is stated: a seed may draw no other that follows.
+    """
     rng = random.Random(seed)
     said: Counter[tuple[str, str]] = Counter()
-    for _ in range(300 if full else 40):
+    for number in range(300 if full else 40):
         names = list("abcdef"[: rng.randint(2, 6)])
         dims = free(names)
         stated = [drawn_constraint(rng, names) for _ in range(rng.randint(1, 4))]
-        claim = drawn_constraint(rng, names, asked=True)
+        claim = drawn_constraint(rng, names, asked=True) if number % 4 else rng.choice(stated)
         oracle = z3.Solver()
-        oracle.set("timeout", 300)
+        oracle.set("rlimit", 1_000_000)  # steps, not seconds: the same on a busy machine
         sizes = {name: z3.Int(name) for name in names}
         oracle.add(*(each >= 1 for each in sizes.values()), *(in_z3(c, sizes) for c in stated))
         try:
