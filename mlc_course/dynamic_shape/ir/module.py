@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from mlc_course.dynamic_shape.ir.constraints import Constraint, dims_of
 from mlc_course.dynamic_shape.ir.dims import SymbolicDim
@@ -42,7 +43,7 @@ class Function:
     equations: tuple[Equation, ...]
     results: tuple[int, ...]
 
-    @property
+    @cached_property
     def types(self) -> tuple[Type, ...]:
         """The types of all values, by number."""
         return (*(each.type for each in self.inputs), *(each.type for each in self.equations))

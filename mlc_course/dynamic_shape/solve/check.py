@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from math import prod
-from typing import assert_never
+from typing import Any
 
 from mlc_course.dynamic_shape.ir import AtMost, Constraint, Divisible
 from mlc_course.dynamic_shape.solve.answers import (
@@ -16,6 +17,7 @@ from mlc_course.dynamic_shape.solve.answers import (
     ByProducts,
     BySums,
     Certificate,
+    Proof,
     Step,
 )
 from mlc_course.dynamic_shape.solve.echelon import Multipliers, Vector, add_to
@@ -27,12 +29,14 @@ from mlc_course.dynamic_shape.solve.systems import (
     affine,
     as_equation,
     bounds_of,
+    check_names,
+    check_sizes,
     inequalities,
     product_equation,
     ratio,
     sum_equation,
 )
-from mlc_course.errors import WrongResult
+from mlc_course.errors import UsageError, WrongResult
 
 Read = Callable[[int, Claim], Vector | None]
 
@@ -40,16 +44,54 @@ Read = Callable[[int, Claim], Vector | None]
 def check_certificate(
     certificate: Certificate, claim: Constraint, dims: Dims, stated: Sequence[Constraint]
 ) -> None:
-    """Raise ``WrongResult`` unless a certificate proves a claim from stated constraints."""
+    """Raise ``WrongResult`` unless a certificate proves a claim from stated constraints.
+
+    Raises ``UsageError`` for a constraint with a dimension or a number that is no size.
+    """
+    check_names(dims)
+    for constraint in (*stated, claim):
+        check_sizes(constraint, dims)
     facts: dict[int, Claim] = dict(enumerate((*map(Range, dims.values()), *stated)))
     for step in certificate.steps:
-        if step.number in facts or not follows(step, facts, dims):
+        if not _is_sound(step, facts, dims):
             raise WrongResult(
                 "a step of the certificate does not follow from those before it", got=step
             )
         facts[step.number] = step.claim
     if not certificate.steps or certificate.steps[-1].claim != claim:
         raise WrongResult("the certificate is of another claim", expected=claim)
+
+
+def _is_sound(step: Step, facts: dict[int, Claim], dims: Dims) -> bool:
+    """Tell whether a step is written as it must be, and follows."""
+    try:
+        check_sizes(step.claim, dims)
+        numbers = list(_multipliers(step.proof))
+        is_exact = all(isinstance(each, Fraction) or type(each) is int for each in numbers)
+        return is_exact and step.number not in facts and follows(step, facts, dims)
+    except (UsageError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return False  # it names what is not there, or is no proof at all
+
+
+def _multipliers(proof: Proof) -> Iterator[Fraction | int]:
+    match proof:
+        case ByProducts(facts) | BySums(facts) | ByDivisors(facts):
+            yield from facts.values()
+        case ByPrimes() | ByBounds():
+            lists = proof.cuts if isinstance(proof, ByBounds) else proof.cuts.values()
+            for cut in _cuts(lists):
+                yield cut.bound
+                yield from cut.sum.values()
+                yield from (*cut.equations.values(), *cut.cuts.values())
+
+
+def _cuts(lists: Any) -> Iterator[Cut]:
+    """Yield all cuts of nested lists."""
+    for each in lists:
+        if isinstance(each, Cut):
+            yield each
+        else:
+            yield from _cuts(each)
 
 
 def follows(step: Step, facts: dict[int, Claim], dims: Dims) -> bool:
@@ -72,7 +114,7 @@ def follows(step: Step, facts: dict[int, Claim], dims: Dims) -> bool:
                 _bounded(goal, cuts, stated, facts, sum_equation, 1)
                 for goal, cuts in zip(wanted, lists, strict=True)
             )
-    assert_never(step.proof)
+    return False
 
 
 def _is_multiple(step: Step, of: Multipliers, read: Read, facts: dict[int, Claim]) -> bool:

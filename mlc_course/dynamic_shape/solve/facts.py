@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from math import gcd
+from typing import NoReturn
 
 from mlc_course.dynamic_shape.ir import (
     LARGEST,
     AffineEq,
     AtMost,
     Constraint,
+    Dim,
     Eq,
     Less,
     MulEq,
@@ -26,13 +29,16 @@ from mlc_course.dynamic_shape.solve.systems import (
     Dims,
     Range,
     as_equation,
+    check_names,
     check_sizes,
     inequalities,
+    log,
     product_equation,
     sum_equation,
 )
 from mlc_course.errors import Contradiction
 
+NormalForm = frozenset[tuple[str | int, Fraction]]
 ONE = Fraction(1)
 IMPOSSIBLE = "no sizes keep all of these constraints"
 
@@ -59,17 +65,26 @@ class System:
 class Facts:
     """Facts on sizes: the range of each dimension, the stated constraints, and what follows.
 
-    Raises ``Contradiction`` where no sizes keep all of them, naming constraints of which none can
-    be left out, and ``UsageError`` for a dimension that is not among ``dims``.
+    Raises ``Contradiction`` where it is seen that no sizes keep all of them, naming constraints of
+    which none can be left out for that, and ``UsageError`` for a dimension that is not among
+    ``dims``.
     """
 
     def __init__(self, dims: Dims, stated: Sequence[Constraint] = ()) -> None:
+        check_names(dims)
         self.dims, self.stated = dims, tuple(stated)
         for constraint in self.stated:
             check_sizes(constraint, dims)
             is_fixed = all(isinstance(dim, int) for dim in dims_of(constraint))
             if is_fixed and not holds(constraint, {}):
                 raise Contradiction(IMPOSSIBLE, got=said(constraint))
+        try:
+            self._read()
+        except _Conflict as conflict:
+            smallest = _smallest(conflict)
+            raise Contradiction(IMPOSSIBLE, got="; ".join(map(said, smallest))) from None
+
+    def _read(self) -> None:
         self.claims: list[Claim] = []
         self.steps: dict[int, Step] = {}
         self.derived_from: dict[int, Multipliers] = {}
@@ -78,7 +93,7 @@ class Facts:
         self.facts_below: defaultdict[str, list[int]] = defaultdict(
             list
         )  # inequalities, by unknown
-        for claim in (*map(Range, dims.values()), *self.stated):
+        for claim in (*map(Range, self.dims.values()), *self.stated):
             self._add(claim)
         self._exchange()
         self._check_possible()
@@ -91,11 +106,20 @@ class Facts:
                 rest, of = became
                 if rest and not any(unknowns(rest)):
                     self._refuse(of)
+                if not is_whole(system.vectors[number]):
+                    self._refuse([number])
         if cuts := tuple(inequalities(number, claim, self.dims)):
             self.cuts[number] = cuts
+            if any(not cut.sum and cut.bound < 0 for cut in cuts):
+                self._refuse([number])
             for name in {name for cut in cuts for name in cut.sum}:
                 self.facts_below[name].append(number)
         return number
+
+    def normal_form(self, sizes: Sequence[Dim]) -> NormalForm:
+        """Return what is the same for products that the system of products makes equal."""
+        rest, _ = self.products.echelon.reduce(log(sizes))
+        return frozenset(rest.items())
 
     def derive(self, claim: Constraint, proof: ByProducts | BySums) -> None:
         """Add a fact that follows from others."""
@@ -146,20 +170,24 @@ class Facts:
             for claim in (self.claims[at] for at in below)
         )
 
-    def _refuse(self, of: Iterable[int]) -> None:
-        """Raise ``Contradiction`` with as few constraints as cannot be kept together."""
+    def _refuse(self, of: Iterable[int]) -> NoReturn:
+        """Raise ``_Conflict`` with the stated facts that some facts come from."""
         found, count = sorted(self.origins(of)), len(self.dims)
         stated = [self.stated[at - count] for at in found if at >= count]
         named = {dim for claim in stated for dim in dims_of(claim)}
         named.update(name for at, name in enumerate(self.dims) if at in found)
-        dims = {name: dim for name, dim in self.dims.items() if name in named}
-        for each in list(stated):
-            fewer = [other for other in stated if other is not each]
-            try:
-                Facts(dims, fewer)
-            except Contradiction:
-                stated = fewer
-        raise Contradiction(IMPOSSIBLE, got="; ".join(map(said, stated)))
+        raise _Conflict(stated, {name: dim for name, dim in self.dims.items() if name in named})
+
+    @staticmethod
+    def conflict(dims: Dims, stated: Sequence[Constraint]) -> _Conflict | None:
+        """Return facts that cannot be kept together, as they are found; None if there are none."""
+        facts = object.__new__(Facts)
+        facts.dims, facts.stated = dims, tuple(stated)
+        try:
+            facts._read()
+        except _Conflict as conflict:
+            return conflict
+        return None
 
     def origins(self, facts: Iterable[int]) -> set[int]:
         """The stated facts that some facts were derived from."""
@@ -228,6 +256,35 @@ class Facts:
     def inequalities(self, numbers: Iterable[int]) -> list[Cut]:
         """Return the inequalities of facts."""
         return [cut for at in numbers for cut in self.cuts[at]]
+
+
+class _Conflict(Exception):
+    """Facts that cannot be kept together, and their dimensions."""
+
+    def __init__(self, stated: list[Constraint], dims: Dims) -> None:
+        self.stated, self.dims = stated, dims
+
+
+def _smallest(conflict: _Conflict) -> list[Constraint]:
+    """Leave out facts as long as the others are still seen not to be kept together."""
+    at = 0
+    while at < len(conflict.stated):
+        fewer = conflict.stated[:at] + conflict.stated[at + 1 :]
+        found = Facts.conflict(conflict.dims, fewer)
+        if found is None:
+            at += 1
+        else:
+            conflict = found
+    return conflict.stated
+
+
+def is_whole(vector: Vector) -> bool:
+    """Tell whether whole unknowns can solve an equation, for the number 1 and for each prime."""
+    by = [value.numerator for key, value in vector.items() if isinstance(key, str)]
+    divisor = gcd(*by)
+    return not by or all(
+        value.numerator % divisor == 0 for key, value in vector.items() if isinstance(key, int)
+    )
 
 
 def _used(cuts: Iterable[Cut]) -> set[int]:

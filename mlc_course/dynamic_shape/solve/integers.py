@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, vstack
 from mlc_course.dynamic_shape.solve.echelon import Multipliers, add_to
 
 MOST_ROUNDS = 40
+MOST_WORK = 400_000  # numbers of up to 64 bits that are changed, about a second
 FEW, MANY = 60, 400  # unknowns: up to these, exact arithmetic is the fastest, or fast enough
 LARGEST = 10_000  # what floating-point numbers may be rounded to
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -74,7 +75,29 @@ def at_most(
     count = len(_names(goal, equations, stated))
     if count > FEW and (found := _by_floats(goal, target, equations, stated)):
         return found
-    return _exactly(goal, target, equations, stated) if count <= MANY else None
+    if count > MANY:
+        return None
+    try:
+        return _exactly(goal, target, equations, stated, _Work(MOST_WORK))
+    except _TooMuch:
+        return None if count > FEW else _by_floats(goal, target, equations, stated)
+
+
+class _TooMuch(Exception):
+    """More work than allowed."""
+
+
+class _Work:
+    """How much may still be computed."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, amount: int) -> None:
+        """Raise ``_TooMuch`` where no more is left."""
+        self.left -= amount
+        if self.left < 0:
+            raise _TooMuch
 
 
 def _names(goal: Sum, equations: Sequence[Equation], stated: Sequence[Cut]) -> list[str]:
@@ -83,15 +106,15 @@ def _names(goal: Sum, equations: Sequence[Equation], stated: Sequence[Cut]) -> l
 
 
 def _exactly(
-    goal: Sum, target: int, equations: Sequence[Equation], stated: Sequence[Cut]
+    goal: Sum, target: int, equations: Sequence[Equation], stated: Sequence[Cut], work: _Work
 ) -> Bounded | Beyond | None:
     cuts = list(stated)
     for _ in range(MOST_ROUNDS):
-        found = _Tableau(goal, equations, cuts)
+        found = _Tableau(goal, equations, cuts, work)
         if not found.is_feasible:
             return Bounded((*cuts, found.cut({}, found.infeasible())))
         if found.ray is not None:
-            start = _exactly({}, -1, equations, cuts)
+            start = _exactly({}, -1, equations, cuts, work)
             if not isinstance(start, Beyond):
                 return start
             value = sum(by * start.point.get(name, 0) for name, by in goal.items())
@@ -197,8 +220,10 @@ def _solves(
 class _Tableau:
     """The simplex method on: the largest goal where equations hold and cuts are kept."""
 
-    def __init__(self, goal: Sum, equations: Sequence[Equation], cuts: Sequence[Cut]) -> None:
-        self.equations, self.cuts = equations, cuts
+    def __init__(
+        self, goal: Sum, equations: Sequence[Equation], cuts: Sequence[Cut], work: _Work
+    ) -> None:
+        self.equations, self.cuts, self.work = equations, cuts, work
         rows: list[Equation | Cut] = [*equations, *cuts]
         self.names = _names(goal, equations, cuts)
         place = {name: at for at, name in enumerate(self.names)}
@@ -286,6 +311,9 @@ class _Tableau:
         by = self.rows[at][column]
         row = self.rows[at] = [value / by for value in self.rows[at]]
         origin = self.origins[at] = {key: value / by for key, value in self.origins[at].items()}
+        bits = max(value.numerator.bit_length() for value in row)
+        changed = sum(bool(old[column]) for old in self.rows)
+        self.work.take(changed * len(row) * (1 + bits // 64))
         for other, old in enumerate(self.rows):
             if other != at and (times := old[column]):
                 self.rows[other] = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +34,7 @@ from mlc_course.dynamic_shape.solve.systems import primes_of
 ZERO, ONE = Fraction(0), Fraction(1)
 PRIMES = tuple(n for n in range(2, 1000) if primes_of(n) == {n: 1})
 TRIES, MOST_STEPS, MOST_RAISES = 60, 400, 60
+MOST_BITS = 2**16  # of a size in a model
 FRIENDLY = (1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 30, 48, 60, 64, 96, 120, 240, 720)
 Exponents = dict[int, dict[str, int]]  # of each prime
 
@@ -92,7 +93,14 @@ class Models:
                 if not self._solve(group):
                     return None
                 found |= group.sizes or {}
-        return found
+        return found if self._keeps(found, self.groups.values()) else None
+
+    def _keeps(self, model: Mapping[str, int], groups: Iterable[Group]) -> bool:
+        """Tell whether a model keeps the ranges and constraints of some groups."""
+        unique = {id(group): group for group in groups}.values()
+        return all(
+            self.facts.dims[name].may_be(model[name]) for group in unique for name in group.names
+        ) and all(holds(each, model) for group in unique for each in group.constraints)
 
     def _solve(self, group: Group) -> bool:
         if group.has_products_only:
@@ -105,7 +113,7 @@ class Models:
         return group.sizes is not None
 
     def _exponents(self, prime: int, group: Group, numbers: Sequence[int]) -> dict[str, int]:
-        """Return exponents that keep the equations for a prime; some do, or facts are refused."""
+        """Return exponents that keep the equations for a prime, or none where none were found."""
         rows = self.facts.products.echelon.rows
         pivots = [name for name in self._unknowns(numbers) if name in rows]
         constants = {name: -rows[name][0].get(prime, ZERO) for name in pivots}
@@ -172,11 +180,12 @@ class Models:
         if prime:
             for group in groups.values():
                 exponents = group.exponents.get(prime, {}) | point
-                changed |= sizes_of(group.names, group.exponents | {prime: exponents})
+                found = sizes_of(group.names, group.exponents | {prime: exponents})
+                changed |= found or {}
         else:
             new = next(each for each in PRIMES if each not in used)
             for name, times in point.items():
-                if name in base:
+                if name in base and times * new.bit_length() <= MOST_BITS:
                     changed[name] = base[name] * new**times
         return changed
 
@@ -243,7 +252,7 @@ class Models:
                     found = forced_size(constraint, name, sizes)
                     if found is None:
                         continue
-                    if not self.facts.dims[name].may_be(found):
+                    if found.bit_length() > MOST_BITS or not self.facts.dims[name].may_be(found):
                         return None
                     sizes[name], forced = found, True
             if not forced:
@@ -288,8 +297,12 @@ class Models:
         return list(dict.fromkeys(fit))[:4]
 
 
-def sizes_of(names: Sequence[str], exponents: Exponents) -> dict[str, int]:
-    """Return the sizes that have given exponents of primes."""
+def sizes_of(names: Sequence[str], exponents: Exponents) -> dict[str, int] | None:
+    """Return the sizes that have given exponents of primes; None if one has too many digits."""
+    for name in names:
+        bits = sum(of.get(name, 0) * prime.bit_length() for prime, of in exponents.items())
+        if bits > MOST_BITS:
+            return None
     return {
         name: prod(prime ** of.get(name, 0) for prime, of in exponents.items()) for name in names
     }

@@ -47,12 +47,41 @@ Claim = Constraint | Range
 
 
 def check_sizes(constraint: Constraint, dims: Dims) -> None:
-    """Raise ``UsageError`` for a dimension that is not known, and a number that is no size."""
+    """Raise ``UsageError`` for a dimension that is not known, and a number that is no size.
+
+    Multiples and limits are whole numbers, of at most the largest size.
+    """
+    if not isinstance(constraint, Constraint):
+        raise UsageError("no constraint", expected="such as Eq('A', 'B')", got=repr(constraint))
     for dim in dims_of(constraint):
         if isinstance(dim, str):
             check_known(f"{said(constraint)}: no dimension", dim, dims)
-        elif not 1 <= dim <= LARGEST:
+        elif type(dim) is not int or not 1 <= dim <= LARGEST:
             raise UsageError(f"{said(constraint)}: a size", expected=f"1 to {LARGEST}", got=dim)
+    for number in _numbers(constraint):
+        if type(number) is not int or abs(number) > LARGEST:
+            raise UsageError(
+                f"{said(constraint)}: a number",
+                expected=f"a whole one, -{LARGEST} to {LARGEST}",
+                got=number,
+            )
+
+
+def _numbers(constraint: Constraint) -> Iterator[int]:
+    """Yield the numbers in a constraint that are no sizes."""
+    match constraint:
+        case AffineEq(_, terms, constant):
+            yield constant
+            yield from (by for by, _ in terms)
+        case AtMost(_, limit):
+            yield limit
+
+
+def check_names(dims: Dims) -> None:
+    """Raise ``UsageError`` where a dimension goes by another name than its own."""
+    for name, dim in dims.items():
+        if name != dim.name:
+            raise UsageError("a dimension's name", expected=dim.name, got=name)
 
 
 @cache
