@@ -1,10 +1,12 @@
-"""How long does a claim on unknown sizes take to prove or refute, as programs grow?
+"""What are facts on unknown sizes worth, and how long does it take to use them?
 
     python benchmarks/dynamic_shape.py --check --json out/dynamic_shape.json --plot out/shapes.svg
 
 Random products, constants and divisors with a hidden model, and claims of which half follow and
 half are false of that model. BladeDISC's one-step rewriting, in a port of its C++ to Python, took
-1.3 ms at 120 dimensions and 40 constraints, and proved 175 of 400 claims that follow.
+1.3 ms at 120 dimensions and 40 constraints, and proved 175 of 400 claims that follow. Then the
+kernels of ten pieces of a transformer with each level of facts, and the time to plan those of a
+program of up to 10,000 operators.
 """
 
 from __future__ import annotations
@@ -22,14 +24,20 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from mlc_course.drawing import NUMPY, OURS, STYLE, UNDATED, WIDTH_IN
+from mlc_course.dynamic_shape.fusion import LEVELS, plan
+from mlc_course.dynamic_shape.programs import NAMES, program
 from mlc_course.dynamic_shape.solve import Facts, Proved, Refuted, Solver
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 from shape_claims import drawn_known, drawn_products, free
+from shape_programs import layers
 
 SIZES = ((12, 4), (40, 12), (120, 40), (400, 133), (1000, 333), (3000, 1000), (10_000, 3333))
 WANTED = (120, 40)
 WANTED_MS = 1.0
+WANTED_KERNELS = 10  # of the ten programs together
+LAYERS = (5, 50, 150, 500)  # of 20 operators
+WANTED_S = 10.0  # to plan the largest
 
 
 def asked(dims: int, constraints: int, problems: int, claims: int, seed: int, bar: Any) -> Any:
@@ -65,6 +73,25 @@ def asked(dims: int, constraints: int, problems: int, claims: int, seed: int, ba
         "medians_ms": {k: statistics.median(times) for k, times in taken.items() if times},
         "wrong": wrong,
     }
+
+
+def kernels_of(name: str) -> dict[str, Any]:
+    """How many kernels a program needs: op by op, and at each level, without and with stitching."""
+    planned = {
+        side: {level: len(plan(program(name), level, stitch=on).kernels) for level in LEVELS}
+        for side, on in (("base", False), ("stitch", True))
+    }
+    return {"program": name, "op_by_op": plan(program(name)).op_by_op, **planned}
+
+
+def planning(count: int) -> dict[str, Any]:
+    """Time to plan a chain of layers."""
+    module = layers(count)
+    start = time.perf_counter()
+    found = plan(module)
+    spent = time.perf_counter() - start
+    operators = len(module.function.equations)
+    return {"operators": operators, "kernels": len(found.kernels), "seconds": spent}
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
@@ -108,6 +135,14 @@ def main() -> int:
             f" {row['median_ms']:.3f} ms ({row['p95_ms']:.3f}, {row['largest_ms']:.1f});"
             f" {row['answers']}"
         )
+    programs = [kernels_of(name) for name in tqdm(NAMES, unit="program")]
+    for side in ("base", "stitch"):
+        total = {level: sum(each[side][level] for each in programs) for level in LEVELS}
+        print(f"kernels of the ten programs, {side}: {total}")
+    print(f"op by op: {sum(each['op_by_op'] for each in programs)}")
+    plans = [planning(count) for count in LAYERS]
+    for each in plans:
+        print(f"{each['operators']:6,} operators planned in {each['seconds']:.2f} s")
     (at_120,) = (row for row in rows if (row["dims"], row["constraints"]) == WANTED)
     total = sum(sum(row["answers"].values()) for row in rows)
     decided = total - sum(row["answers"]["unknown"] for row in rows)
@@ -115,8 +150,15 @@ def main() -> int:
         Target("the median claim at 120, in parts of 1 ms", 1.0, WANTED_MS / at_120["median_ms"]),
         Target("claims decided", 1.0, decided / total),
         Target("claims decided rightly", 1.0, 1 - sum(row["wrong"] for row in rows) / total),
+        Target(
+            "kernels of the ten programs, in parts of 10",
+            1.0,
+            WANTED_KERNELS / sum(each["stitch"]["all"] for each in programs),
+        ),
+        Target("planning 10,000 operators, in parts of 10 s", 1.0, WANTED_S / plans[-1]["seconds"]),
     ]
-    return finish(arguments, {"claims": rows}, targets, lambda path: draw(rows, path))
+    figures = {"claims": rows, "kernels": programs, "planning": plans}
+    return finish(arguments, figures, targets, lambda path: draw(rows, path))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from house import rooms
 from PIL import Image
@@ -201,6 +202,28 @@ def claims() -> str:
     ]
     head = "| dimensions | constraints | all facts | median claim | 95 of 100 below |"
     return f"{rows(head, *lines)}\n\n(One core; {made_by('dynamic_shape')})"
+
+
+def kernels_by_facts() -> str:
+    """The kernels of ``benchmarks/dynamic_shape.py``, a line for each program."""
+    record = recorded("dynamic_shape")
+    programs = record["kernels"]
+    levels = list(programs[0]["base"])
+    sides = [f"{side}, {level}" for side in ("base", "stitch") for level in levels]
+    head = f"| program | op by op | {' | '.join(sides)} |"
+    total: dict[str, Any] = {"program": "together"}
+    total["op_by_op"] = sum(each["op_by_op"] for each in programs)
+    for side in ("base", "stitch"):
+        total[side] = {level: sum(each[side][level] for each in programs) for level in levels}
+    lines = [
+        f"| {each['program']} | {each['op_by_op']} | "
+        + " | ".join(str(each[side][level]) for side in ("base", "stitch") for level in levels)
+        + " |"
+        for each in (*programs, total)
+    ]
+    seconds = record["planning"][-1]
+    said = f"{seconds['operators']:,} operators are planned in {seconds['seconds']:.1f} s."
+    return f"{rows(head, *lines)}\n\n{said} ({made_by('dynamic_shape')})"
 
 
 def mutants() -> str:
@@ -445,6 +468,15 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
         )
     ),
     "claims": claims,
+    "fuse": lambda: fenced(
+        "\n".join(
+            (
+                command("mlc-course fuse residual_rms_norm --facts eq --explain"),
+                command("mlc-course fuse residual_rms_norm --explain"),
+            )
+        )
+    ),
+    "kernels-by-facts": kernels_by_facts,
     "verify-in-python": lambda: example("verify.py"),
     "epsilon": lambda: fenced(
         command("mlc-course verify docs/examples/rms_norm.txt docs/examples/epsilon_in_a_loop.txt")

@@ -61,6 +61,7 @@ ROOMS = (
     "mlc_course.dynamic_shape.programs",
     "mlc_course.dynamic_shape.importers",
     "mlc_course.dynamic_shape.solve",
+    "mlc_course.dynamic_shape.fusion",
     "mlc_course.grading",
     "mlc_course.grading.admission",
     "mlc_course.grading.process",

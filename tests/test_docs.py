@@ -157,7 +157,7 @@ RUN_HERE = {
     "mlc-course superoptimize rms_norm_matmul": ("--jobs", "1", "--fresh"),
     "mlc-course superoptimize gqa --target cpu --run": ("--jobs", "1", "--fresh"),
     "mlc-course compile gqa_split_kv --target cuda --out out/gqa.cu": (),
-    "mlc-course shapes residual_layer_norm --query 'B*S == T'": (),
+    "mlc-course fuse residual_layer_norm --explain": (),
     "mlc-course ladder matmul_exp_matmul --quick": (),
     "mlc-course tune matmul_exp_matmul --recorded": (),
 }

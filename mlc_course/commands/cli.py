@@ -247,6 +247,29 @@ def add_shapes(subparsers: Subparsers) -> None:
     _add_json_switch(parser, "print facts and answers as JSON")
 
 
+def add_fuse(subparsers: Subparsers) -> None:
+    """``mlc-course fuse``: kernels for unknown sizes."""
+    parser = _subcommand(
+        subparsers, "fuse", "plan the kernels of a program from what is known of its sizes"
+    )
+    parser.add_argument("source", metavar="FILE", help="a program's file, or a name of the course")
+    parser.add_argument(
+        "--facts",
+        choices=("none", "eq", "product", "frontend", "all"),
+        default="all",
+        help="what may be used: nothing; equal sizes; and what operators assert, or what the"
+        " program states; default: all",
+    )
+    parser.add_argument(
+        "--no-stitch", dest="stitch", action="store_false", help="loop and input kernels only"
+    )
+    parser.add_argument(
+        "--explain", action="store_true", help="print merges, proofs, and what others would need"
+    )
+    _add_file(parser, "--json", "write the plan here")
+    _add_file(parser, "--plot", "draw the kernels at every level of facts here (.png, .svg)")
+
+
 def add_lecture(subparsers: Subparsers) -> None:
     """``mlc-course lecture``: give a lesson in a hall."""
     parser = _subcommand(subparsers, "lecture", "give a lesson from slides, with a live kernel")
@@ -351,6 +374,7 @@ COMMANDS: tuple[AddCommand, ...] = (
     add_compile,
     add_run,
     add_shapes,
+    add_fuse,
     add_grade,
     add_lecture,
 )

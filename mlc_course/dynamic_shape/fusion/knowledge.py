@@ -1,0 +1,93 @@
+"""What a planner knows of a program's sizes: all facts, or only some, to see what each is worth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Literal, get_args
+
+from mlc_course.dynamic_shape.ir import Constraint, Dim, Eq, Module, ProductEq, SymbolicDim
+from mlc_course.dynamic_shape.solve import Facts, Proved, Solver
+from mlc_course.errors import Contradiction, check_known
+
+Level = Literal["none", "eq", "product", "frontend", "all"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+class Knowledge:
+    """A program's sizes, and the facts of one level.
+
+    none: each axis of each tensor has a size of its own; eq: equal sizes share a name; product: and
+    what operators assert; frontend: equal sizes, and what the program states; all: all of these.
+    Raises ``UsageError`` for another level, ``Contradiction`` where no sizes keep the facts.
+    """
+
+    def __init__(self, module: Module, level: Level = "all") -> None:
+        check_known("no level of facts", level, LEVELS)
+        self.level = level
+        types = module.function.types
+        stated: Iterable[Constraint]
+        if level == "none":
+            name_of = module.function.name_of
+            self.sizes = [
+                tuple(
+                    dim if isinstance(dim, int) else f"axis{axis}_of_{name_of(value)[1:]}"
+                    for axis, dim in enumerate(type_.dims)
+                )
+                for value, type_ in enumerate(types)
+            ]
+            names = {dim for dims in self.sizes for dim in dims if isinstance(dim, str)}
+            self.dims = {name: SymbolicDim(name) for name in names}
+            stated = ()
+        else:
+            self.sizes = [type_.dims for type_ in types]
+            self.dims = {dim.name: dim for dim in module.dims}
+            origins = module.origins()
+            stated = [
+                fact
+                for fact, where in origins.items()
+                if level == "all"
+                or (isinstance(fact, Eq) and where != "stated")
+                or (level == "frontend" and where == "stated")
+                or (level == "product" and where != "stated")
+            ]
+        self.stated = tuple(stated)
+        self.solver = Solver(Facts(self.dims, self.stated))
+        self._keys: dict[tuple[Dim, ...], Hashable] = {}
+        self._holds: dict[Constraint, bool] = {}
+
+    def holds(self, claim: Constraint) -> bool:
+        """Tell whether a claim on sizes is proved."""
+        if claim not in self._holds:
+            self._holds[claim] = isinstance(self.solver.ask(claim), Proved)
+        return self._holds[claim]
+
+    def is_possible(self, claims: Sequence[Constraint]) -> bool:
+        """Tell whether the facts leave room for some more."""
+        try:
+            Facts(self.dims, (*self.stated, *claims))
+        except Contradiction:
+            return False
+        return True
+
+    def key(self, dims: tuple[Dim, ...]) -> Hashable:
+        """Return what is the same for products that are equal by facts on products."""
+        if dims not in self._keys:
+            self._keys[dims] = self.solver.facts.normal_form(dims)
+        return self._keys[dims]
+
+    def are_equal(self, left: tuple[Dim, ...], right: tuple[Dim, ...]) -> bool:
+        """Tell whether two products are proved equal."""
+        return self.key(left) == self.key(right) or self.holds(equal(left, right))
+
+
+def equal(left: Sequence[Dim], right: Sequence[Dim]) -> Constraint:
+    """Return the claim that two products are equal, without what they have in common."""
+    ours, others = Counter(left), Counter(right)
+    sides = [
+        tuple(sorted(side.elements(), key=str)) or (1,) for side in (ours - others, others - ours)
+    ]
+    first, second = sorted(sides, key=lambda side: (-len(side), str(side)))
+    if len(first) == len(second) == 1:
+        return Eq(first[0], second[0])
+    return ProductEq(first, second)

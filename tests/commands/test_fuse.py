@@ -1,0 +1,72 @@
+"""``mlc-course fuse`` says which kernels a program needs, what they rest on, and what they lack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mlc_course.commands import cli
+from mlc_course.commands.fuse import run
+from mlc_course.errors import Contradiction, UsageError
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_a_kernel_names_what_it_needs_and_how_that_is_proved(capsys: Captured) -> None:
+    assert cli.main(["fuse", "residual_layer_norm", "--explain"]) == 0
+    out = capsys.readouterr().out
+    assert "@residual_layer_norm, facts: all; 1 kernel (18 op by op)" in out
+    assert "  needs B*S == T\n    B*S == T: from T*H == B*S*H\n" in out
+    assert "merged: %3 with %5, by B*S == T\n" in out
+
+
+def test_kernels_that_are_not_merged_name_the_missing_fact(capsys: Captured) -> None:
+    assert cli.main(["fuse", "append_to_cache", "--facts", "product", "--explain"]) == 0
+    out = capsys.readouterr().out
+    assert "not merged: kernels 1 and 2; they would be if K == V were known" in out
+
+
+def test_without_stitching_there_are_loop_and_input_kernels(capsys: Captured) -> None:
+    assert cli.main(["fuse", "masked_softmax", "--no-stitch"]) == 0
+    out = capsys.readouterr().out
+    assert "; 3 kernels" in out and "stitch" not in out
+
+
+def test_the_plan_and_the_picture_are_written_whole(tmp_path: Path) -> None:
+    plan, picture = tmp_path / "plan.json", tmp_path / "kernels.svg"
+    given = ["fuse", "residual_rms_norm", "--facts", "eq"]
+    assert cli.main([*given, "--json", str(plan), "--plot", str(picture)]) == 0
+    data = json.loads(plan.read_text(encoding="utf-8"))
+    assert [kernel["form"] for kernel in data["kernels"]] == ["loop", "stitch"]
+    assert data["kernels"][1]["rows"] == ["T"] and data["kernels"][1]["columns"] == ["H"]
+    assert data["refusals"][0]["missing"] == ["B*S == T"]
+    drawn = picture.read_text(encoding="utf-8")
+    assert all(level in drawn for level in ("none", "eq", "product", "frontend", "all"))
+
+
+def test_what_cannot_be_planned_is_named(tmp_path: Path, capsys: Captured) -> None:
+    with pytest.raises(UsageError, match=r"ends in \.png or \.svg|cannot write"):
+        run(
+            source="bias_gelu",
+            facts="all",
+            stitch=True,
+            explain=False,
+            json_path=None,
+            plot_path=tmp_path / "kernels.txt",
+        )
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["fuse", "bias_gelu", "--facts", "prodct"])
+    assert "did you mean product?" in capsys.readouterr().err
+    path = tmp_path / "mine.shapes"
+    path.write_text(
+        "func @main(%x: tensor<?xf32, [@N]>) {\n  return %x\n}\n"
+        "SymbolicDim @N {\n  symbolic_shape_graph: @shape_constraint_graph\n}\n"
+        "func @shape_constraint_graph() {\n  %0 = bind_dim(%x, 0) {ref: @N} : index\n"
+        "  tie_predicate_lt(%0, %0)\n}\n",
+        encoding="utf-8",
+    )
+    given = {"stitch": True, "explain": False, "json_path": None, "plot_path": None}
+    with pytest.raises(Contradiction, match="no sizes keep all"):
+        run(source=str(path), facts="all", **given)  # type: ignore[arg-type]

@@ -1,0 +1,173 @@
+"""Kernels are planned as far as facts allow, and each refusal says what would allow more."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from cases import Tried
+from drawn_modules import drawn_module
+from kernel_rows import check_plan
+from shape_programs import layers, program_of
+
+from mlc_course.dynamic_shape.fusion import (
+    LEVELS,
+    Kernel,
+    Knowledge,
+    form,
+    plan,
+)
+from mlc_course.dynamic_shape.fusion.flow import Flow
+from mlc_course.dynamic_shape.ir import (
+    said,
+)
+from mlc_course.dynamic_shape.programs import NAMES, program
+from mlc_course.dynamic_shape.solve import Facts, Solver
+from mlc_course.errors import UsageError
+
+EXPECTED = {  # loop and input kernels; with stitch: none, eq, product, frontend, all
+    "append_to_cache": ((2, 2, 2, 2, 1), (2, 2, 2, 2, 1)),
+    "bias_gelu": ((2, 1, 1, 1, 1), (2, 1, 1, 1, 1)),
+    "embedding_layer_norm": ((5, 4, 3, 4, 3), (5, 1, 1, 1, 1)),
+    "gated_quantize": ((3, 3, 2, 3, 2), (3, 1, 1, 1, 1)),
+    "masked_softmax": ((4, 4, 3, 4, 3), (4, 1, 1, 1, 1)),
+    "residual_layer_norm": ((5, 4, 3, 4, 3), (5, 2, 1, 2, 1)),
+    "residual_rms_norm": ((3, 3, 2, 3, 2), (3, 2, 1, 2, 1)),
+    "rotary_embedding": ((2, 1, 1, 1, 1), (2, 1, 1, 1, 1)),
+    "shifted_loss": ((6, 5, 4, 5, 4), (6, 1, 1, 1, 1)),
+    "split_heads": ((4, 1, 1, 1, 1), (4, 1, 1, 1, 1)),
+}
+SMALL = {
+    "append_to_cache": {"B": 2, "A": 3, "P": 4, "D": 5, "S": 2, "Q": 4, "K": 6, "V": 6},
+    "bias_gelu": {"T": 6, "F": 5, "B": 2, "S": 3},
+    "embedding_layer_norm": {"V": 7, "H": 5, "B": 2, "S": 3, "T": 6},
+    "gated_quantize": {"T": 6, "F": 5, "B": 2, "S": 3, "R": 6},
+    "masked_softmax": {"B": 2, "S": 3, "K": 5, "R": 72},
+    "residual_layer_norm": {"T": 6, "H": 5, "B": 2, "S": 3},
+    "residual_rms_norm": {"B": 2, "S": 3, "H": 5, "T": 6},
+    "rotary_embedding": {"B": 2, "S": 3, "A": 2, "D": 8, "S2": 3, "E": 4},
+    "shifted_loss": {"B": 2, "S": 4, "V": 5, "S1": 3, "S2": 3, "M": 6},
+    "split_heads": {"B": 2, "S": 3, "W": 24, "A": 2, "D": 4, "W0": 8, "W1": 8, "W2": 8},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_ten_programs_need_ten_kernels_with_all_facts(name: str) -> None:
+    plans = [[plan(program(name), level, stitch=on) for level in LEVELS] for on in (False, True)]
+    assert tuple(tuple(len(each.kernels) for each in row) for row in plans) == EXPECTED[name]
+    for each in (*plans[0], *plans[1]):
+        check_plan(each, SMALL[name])
+
+
+def refusals(name: str, level: str) -> list[str]:
+    found = plan(program(name), level)  # type: ignore[arg-type]
+    return [said(claim) for refusal in found.refusals for claim in refusal.missing]
+
+
+def test_a_refusal_names_the_fact_that_is_missing() -> None:
+    assert refusals("residual_layer_norm", "eq") == ["B*S == T"]
+    assert refusals("residual_rms_norm", "eq") == ["B*S == T"]
+    assert refusals("append_to_cache", "product") == ["K == V"]
+    assert refusals("append_to_cache", "all") == []
+
+
+def test_a_merge_names_the_fact_that_allowed_it() -> None:
+    found = plan(program("residual_layer_norm"))
+    assert [said(fact) for merge in found.merges for fact in merge.facts] == ["B*S == T"]
+    assert [said(fact) for kernel in found.kernels for fact in kernel.facts] == ["B*S == T"]
+
+
+def test_a_fact_that_cannot_be_is_said_to_be_ruled_out() -> None:
+    module = program_of(
+        "x [N]; y [M]",
+        """
+        %0 = exp(%x) : [N]
+        %1 = exp(%y) : [M]
+        """,
+        "%0, %1",
+        "tie_predicate_lt(N, M)",
+    )
+    (refusal,) = plan(module).refusals
+    assert [said(claim) for claim in refusal.missing] == ["M == N"] and not refusal.is_possible
+    assert refusal.side == "beside"
+
+
+def test_no_kernel_waits_for_a_call_that_waits_for_it() -> None:
+    module = program_of(
+        "x [N, N]",
+        """
+        %0 = exp(%x) : [N, N]
+        %1 = matmul(%0, %0) : [N, N]
+        %2 = add(%0, %1) : [N, N]
+        """,
+        "%2",
+    )
+    found = plan(module)
+    assert len(found.kernels) == 2 and found.calls == 1
+    (refusal,) = found.refusals
+    assert refusal.reason == "another kernel or call runs between them"
+
+
+def test_another_row_of_what_is_reduced_cannot_be_read() -> None:
+    module = program_of(
+        "x [N, N]",
+        """
+        %0 = reduce_sum(%x) {axes = [1]} : [N]
+        %1 = broadcast(%0) {dims = [1]} : [N, N]
+        %2 = add(%x, %1) : [N, N]
+        """,
+        "%2",
+    )
+    found = plan(module)
+    assert len(found.kernels) == 2
+    assert found.refusals[0].reason == "%1 reads other rows of what is reduced"
+
+
+def test_levels_are_checked() -> None:
+    with pytest.raises(UsageError, match="no level of facts"):
+        plan(program("bias_gelu"), "many")  # type: ignore[arg-type]
+
+
+def with_facts(knowledge: Knowledge, refused: Sequence[object]) -> Knowledge:
+    """The same knowledge, and what was missing."""
+    more = object.__new__(Knowledge)
+    more.__dict__.update(knowledge.__dict__)
+    stated = (*knowledge.stated, *refused)
+    more.stated = stated  # type: ignore[assignment]
+    more.solver = Solver(Facts(knowledge.dims, stated))  # type: ignore[arg-type]
+    more._keys, more._holds = {}, {}
+    return more
+
+
+@pytest.mark.fuzz
+def test_drawn_programs_are_planned_soundly(full: bool, seed: int, tried: Tried) -> None:
+    """Rows are apart at sizes that keep the facts; a missing fact is all that was missing."""
+    rng = random.Random(seed)
+    forms: Counter[str] = Counter()
+    sufficed = 0
+    for _ in range(1500 if full else 150):
+        module, sizes = drawn_module(rng)
+        level = rng.choice(LEVELS)
+        stitch = rng.random() < 0.8
+        found = plan(module, level, stitch=stitch)
+        check_plan(found, sizes)
+        forms.update(kernel.form for kernel in found.kernels)
+        for refusal in found.refusals:
+            if refusal.missing and refusal.is_possible:
+                known = with_facts(Knowledge(module, level), refusal.missing)
+                both = (found.kernels[at].values for at in (refusal.first, refusal.second))
+                joined = form(Flow(module.function), sum(both, ()), known, stitch=stitch)
+                assert isinstance(joined, Kernel), (refusal, joined)
+                sufficed += 1
+    tried("programs planned", sum(forms.values()))
+    assert min(forms[name] for name in ("loop", "input", "stitch")) > 0 < sufficed
+
+
+def test_kernels_grow_no_faster_than_operators() -> None:
+    """A layer needs its two kernels, however many there are."""
+    for count in (1, 7, 60):
+        found = plan(layers(count))
+        assert len(found.kernels) == count + 1 and found.calls == count
+        check_plan(found, {"T": 3, "H": 2})

@@ -1,0 +1,84 @@
+"""Programs on unknown sizes, in few words or of any length."""
+
+from __future__ import annotations
+
+import re
+
+from mlc_course.dynamic_shape.ir import (
+    BY_NAME,
+    Equation,
+    Function,
+    Input,
+    Module,
+    SymbolicDim,
+    Type,
+    parse,
+)
+
+SIZE = re.compile(r"\[(.*?)\](i8|i64|i1)?")
+
+
+def _type(found: re.Match[str]) -> str:
+    names = [name.strip() for name in found[1].split(",") if name.strip()]
+    dtype = found[2] or "f32"
+    if not names:
+        return f"tensor<{dtype}>"
+    sizes = "".join(f"{name}x" if name.isdigit() else "?x" for name in names)
+    symbols = ", ".join(name if name.isdigit() else f"@{name}" for name in names)
+    return f"tensor<{sizes}{dtype}, [{symbols}]>" if "@" in symbols else f"tensor<{sizes}{dtype}>"
+
+
+def program_of(inputs: str, lines: str, results: str, stated: str = "") -> Module:
+    """Return a program: inputs ``x [N]; y [N, 4]``, a line for each value, results, constraints.
+
+    Constraints are lines of the text form in which a dimension goes by its name.
+    """
+    signature = ", ".join(
+        f"%{name}: {SIZE.sub(_type, type_)}"
+        for name, type_ in (each.strip().split(" ", 1) for each in inputs.split(";"))
+    )
+    body = []
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        left, _, type_ = line.rpartition(" : ")
+        body.append(f"  {left} : {SIZE.sub(_type, type_)}\n")
+    types = re.findall(r"@(\w+)", signature + "".join(body))
+    dims = list(dict.fromkeys(types))
+    symbols = "".join(
+        f"SymbolicDim @{name} {{\n  symbolic_shape_graph: @shape_constraint_graph\n}}\n"
+        for name in dims
+    )
+    bound = "".join(f"  %{at} = dim() {{ref: @{name}}} : index\n" for at, name in enumerate(dims))
+    number = {name: f"%{at}" for at, name in enumerate(dims)}
+    ties = re.sub(r"\b[A-Z]\w*\b", lambda name: number[name[0]], stated)
+    lines_ = "".join(f"  {line.strip()}\n" for line in ties.splitlines() if line.strip())
+    return parse(
+        f"func @main({signature}) {{\n{''.join(body)}  return {results}\n}}\n"
+        f"{symbols}func @shape_constraint_graph() {{\n{bound}{lines_}}}\n"
+    )
+
+
+def layers(count: int) -> Module:
+    """A chain of normalizations, products and gates, of 20 operators each."""
+    hidden = Type("f32", ("T", "H"))
+    row = Type("f32", ("T",))
+    equations: list[Equation] = []
+
+    def add(name: str, operands: tuple[int, ...], type_: Type, **given: object) -> int:
+        equations.append(Equation(BY_NAME[name], operands, type_, tuple(given.items())))  # type: ignore[arg-type]
+        return 1 + len(equations)
+
+    x = 0
+    for _ in range(count):
+        total = add("reduce_sum", (x,), row, axes=(1,))
+        mean = add("broadcast", (add("neg", (total,), row),), hidden, dims=(0,))
+        centred = add("add", (x, mean), hidden)
+        squares = add("reduce_sum", (add("square", (centred,), hidden),), row, axes=(1,))
+        scale = add("broadcast", (add("rsqrt", (squares,), row),), hidden, dims=(0,))
+        normal = add("mul", (centred, scale), hidden)
+        out = add("matmul", (normal, 1), hidden)
+        for name in ("exp", "tanh", "neg", "sigmoid", "abs", "square", "sin", "cos", "sqrt"):
+            out = add(name, (out,), hidden)
+        x = add("add", (out, x), hidden)
+    inputs = (Input("x", hidden), Input("w", Type("f32", ("H", "H"))))
+    function = Function("layers", inputs, tuple(equations), (x,))
+    return Module(function, (SymbolicDim("T"), SymbolicDim("H")))
