@@ -3,7 +3,7 @@ constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from mlc_course.dynamic_shape.ir import (
     MulEq,
     SymbolicDim,
     Type,
+    is_name,
 )
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.tir import MAIN, Constant, relax
@@ -66,7 +67,7 @@ def from_relax(module: Any, name: str = MAIN) -> Module:
 class _Reader:
     def __init__(self, function: Any, name: str) -> None:
         self.function, self.name = function, name
-        self.names: dict[str, str] = {}  # of the expressions of sizes, by their text
+        self.names: dict[Hashable, str] = {}  # of the expressions of sizes
         self.constraints: list[Constraint] = []
         self.inputs: list[Input] = []
         self.equations: list[Equation] = []
@@ -99,22 +100,22 @@ class _Reader:
         match found:
             case prim.IntImm():
                 return int(found.value)
-            case prim.Max() if isinstance(found.b, prim.IntImm) and found.b.value <= 1:
-                return self.size(found.a)  # all sizes are at least 1 here
+            case prim.Max() if isinstance(found.b, prim.IntImm) and found.b.value <= 0:
+                return self.size(found.a)  # a size is at least 1 here, so it is not the other
             case prim.Cast():
                 return self.size(found.value)
-        text = str(found)
-        if text in self.names:
-            return self.names[text]
+        key = _key(found)
+        if key in self.names:
+            return self.names[key]
         match found:
             case prim.Mul():
                 factors = tuple(map(self.size, _factors(found)))
-                name = self.named(text)
+                name = self.named(found)
                 self.constraints.append(MulEq(name, factors))
                 return name
             case prim.Add() | prim.Sub():
                 terms, constant = self.terms(found, 1)
-                name = self.named(text)
+                name = self.named(found)
                 self.constraints.append(AffineEq(name, tuple(terms), constant))
                 return name
             case prim.BinaryOpExpr():
@@ -124,7 +125,7 @@ class _Reader:
                     got=found,
                     hint="write the size as a multiple, such as 2*n",
                 )
-        return self.named(text)
+        return self.named(found)
 
     def terms(self, found: Any, sign: int) -> tuple[list[tuple[int, Dim]], int]:
         if isinstance(found, prim.IntImm):
@@ -137,13 +138,14 @@ class _Reader:
             return [(sign * int(found.b.value), self.size(found.a))], 0
         return [(sign, self.size(found))], 0
 
-    def named(self, text: str) -> str:
+    def named(self, found: Any) -> str:
+        text = str(found)
         taken = set(self.names.values())
-        name = text if text.isidentifier() and text not in taken else ""
+        name = text if is_name(text) and text not in taken else ""
         count = len(self.names)
         while not name or name in taken:
             name, count = f"S{count}", count + 1
-        self.names[text] = name
+        self.names[_key(found)] = name
         return name
 
     # Values.
@@ -182,7 +184,8 @@ class _Reader:
                     got=f"an array of shape {array.shape}",
                     hint="make it a parameter",
                 )
-            return (self.emit("constant", (), (), SHORT[array.dtype.name], value=array.item()),)
+            dtype, number = SHORT[array.dtype.name], array.item()
+            return (self.emit("constant", (), (), dtype, value=number + 0),)  # True is 1
         value = self.values[found]
         return value if isinstance(value, tuple) else (value,)
 
@@ -198,7 +201,7 @@ class _Reader:
                 )
             made: int | tuple[int, ...] = OPERATORS[name](self, found, binding.var.ty)
             return made
-        return self.numbers(found) if isinstance(found, relax.Tuple) else self.number(found)
+        return self.numbers(found) if isinstance(found, relax.Tuple) else self.values[found]
 
     def fit(self, value: int, dims: Sequence[Dim]) -> int:
         """Broadcast a value as NumPy does: axes are matched from the last one on."""
@@ -210,6 +213,13 @@ class _Reader:
 
     def scalar(self, value: float, dtype: str) -> int:
         return self.emit("constant", (), (), dtype, value=value)
+
+
+def _key(found: Any) -> Hashable:
+    """What is the same for expressions of the same variables; two may go by one name."""
+    if isinstance(found, prim.BinaryOpExpr):
+        return type(found).__name__, _key(found.a), _key(found.b)
+    return found if isinstance(found, prim.Var) else str(found)
 
 
 def _factors(found: Any) -> list[Any]:
@@ -273,7 +283,10 @@ def _reshape(to: _Reader, call: Any, type_: Any) -> int:
 
 
 def _broadcast(to: _Reader, call: Any, type_: Any) -> int:
-    return to.fit(to.number(call.args[0]), to.type(type_).dims)
+    value, dims = to.number(call.args[0]), to.type(type_).dims
+    if dims and not to.types(value).dims:
+        return to.emit("broadcast", (value,), dims, dims=())
+    return to.fit(value, dims)
 
 
 def _permute(to: _Reader, call: Any, type_: Any) -> int:
@@ -294,6 +307,9 @@ def _split(to: _Reader, call: Any, type_: Any) -> tuple[int, ...]:
     if not isinstance(parts, prim.IntImm):
         raise UsageError("split", expected="a number of equal parts", got=parts)
     axis, count = int(call.attrs.axis) % len(to.types(value).dims), int(parts.value)
+    whole = to.types(value).dims[axis]
+    if isinstance(whole, int) and whole % count:
+        raise UsageError("split", expected=f"a multiple of {count}", got=whole)
     return tuple(
         to.emit("split", (value,), to.type(each).dims, axis=axis, parts=count, part=part)
         for part, each in enumerate(type_.fields)
@@ -346,11 +362,19 @@ def _normalized(to: _Reader, value: int, axes: tuple[int, ...], epsilon: float) 
     return to.emit("mul", (value, to.emit("broadcast", (scale,), dims, dims=others)), dims)
 
 
+def _weight(to: _Reader, weight: int, dims: Sequence[Dim], axes: tuple[int, ...]) -> int:
+    """Give each element of the normalized axes its weight."""
+    if to.types(weight).dims == tuple(dims):
+        return weight
+    return to.emit("broadcast", (weight,), dims, dims=axes)
+
+
 def _rms_norm(to: _Reader, call: Any, type_: Any) -> int:
     value, weight = map(to.number, call.args)
     dims = to.types(value).dims
-    scaled = _normalized(to, value, _axes(call.attrs.axes, len(dims)), float(call.attrs.epsilon))
-    return to.emit("mul", (scaled, to.fit(weight, dims)), dims)
+    axes = _axes(call.attrs.axes, len(dims))
+    scaled = _normalized(to, value, axes, float(call.attrs.epsilon))
+    return to.emit("mul", (scaled, _weight(to, weight, dims, axes)), dims)
 
 
 def _layer_norm(to: _Reader, call: Any, type_: Any) -> int:
@@ -360,8 +384,10 @@ def _layer_norm(to: _Reader, call: Any, type_: Any) -> int:
     centred = to.emit("sub", (value, _spread(to, "reduce_mean", value, axes)), dims)
     found = _normalized(to, centred, axes, float(call.attrs.epsilon))
     if call.attrs.scale:
-        found = to.emit("mul", (found, to.fit(gamma, dims)), dims)
-    return to.emit("add", (found, to.fit(beta, dims)), dims) if call.attrs.center else found
+        found = to.emit("mul", (found, _weight(to, gamma, dims, axes)), dims)
+    if not call.attrs.center:
+        return found
+    return to.emit("add", (found, _weight(to, beta, dims, axes)), dims)
 
 
 def _gelu(to: _Reader, call: Any, type_: Any) -> int:

@@ -18,7 +18,7 @@ from mlc_course.dynamic_shape.ir.constraints import (
     holds,
     said,
 )
-from mlc_course.dynamic_shape.ir.dims import LARGEST, Dim, SymbolicDim
+from mlc_course.dynamic_shape.ir.dims import LARGEST, Dim, SymbolicDim, is_name
 from mlc_course.dynamic_shape.ir.formulas import parse_constraint
 from mlc_course.dynamic_shape.ir.interpreter import bind, run
 from mlc_course.dynamic_shape.ir.module import Equation, Function, Input, Module
@@ -49,6 +49,7 @@ __all__ = [
     "dims_of",
     "forced_size",
     "holds",
+    "is_name",
     "parse",
     "parse_constraint",
     "run",

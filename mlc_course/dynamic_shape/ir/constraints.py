@@ -130,7 +130,7 @@ def forced_size(constraint: Constraint, name: str, sizes: Mapping[str, int]) -> 
             return None
         over = prod(of(dim) for dim in above)
         under = prod(of(dim) for dim in below if dim != name)
-        return None if over % under else over // under
+        return None if under == 0 or over % under else over // under
 
     match constraint:
         case Eq(left, right):

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import keyword
+import unicodedata
 from dataclasses import dataclass
 
 from mlc_course.errors import UsageError
 
 Dim = int | str  # a size, or the name of a symbolic dimension
 LARGEST = 2**40  # of a size that is written in a program
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text can be a dimension's name, also in a formula."""
+    is_plain = unicodedata.normalize("NFKC", text) == text
+    return text.isidentifier() and is_plain and not keyword.iskeyword(text)
 
 
 @dataclass(frozen=True)
@@ -25,7 +33,7 @@ class SymbolicDim:
 
     def __post_init__(self) -> None:
         """Raise ``UsageError`` for a bad name, an empty range, a likely size outside of all."""
-        if not self.name.isidentifier():
+        if not is_name(self.name):
             raise UsageError("a symbolic dimension", expected="a name", got=repr(self.name))
         for low, high in self.ranges:
             if not 1 <= low <= (low if high is None else high) <= LARGEST:

@@ -18,6 +18,7 @@ from mlc_course.dynamic_shape.ir.constraints import (
 from mlc_course.dynamic_shape.ir.dims import Dim
 from mlc_course.errors import TextError
 
+LONGEST = 1000  # characters of a formula
 FORMS = "A == B*C | A*B == C*D | A == 2*B + C - 1 | A*B % 4 == 0 | A < B | A*B <= 4096"
 
 
@@ -26,14 +27,16 @@ def parse_constraint(text: str) -> Constraint:
 
     Raises ``TextError`` with the column for a formula of no known form.
     """
+    if len(text) > LONGEST:
+        raise TextError("a formula", expected=f"up to {LONGEST} characters", got=len(text))
     try:
         found = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
         column = getattr(error, "offset", None) or len(text.strip()) + 1
-        raise _no_formula(text, column) from None
+        raise _no_formula(text, column + len(text) - len(text.lstrip())) from None
     if not isinstance(found, ast.Compare) or len(found.ops) != 1:
         raise _no_formula(text, 1)
-    return _Reader(text.strip()).comparison(found.left, found.ops[0], found.comparators[0])
+    return _Reader(text).comparison(found.left, found.ops[0], found.comparators[0])
 
 
 def _no_formula(text: str, column: int) -> TextError:
@@ -116,7 +119,10 @@ class _Reader:
         return sizes[0]
 
     def wrong(self, found: ast.expr) -> TextError:
-        return _no_formula(self.text, found.col_offset + 1)
+        own = self.text.strip().splitlines(keepends=True)
+        before = own[found.lineno - 1].encode()[: found.col_offset].decode()
+        column = sum(map(len, own[: found.lineno - 1])) + len(before) + 1
+        return _no_formula(self.text, column + len(self.text) - len(self.text.lstrip()))
 
 
 def _is_sum(found: ast.expr) -> bool:

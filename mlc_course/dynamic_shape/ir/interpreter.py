@@ -21,6 +21,9 @@ def bind(module: Module, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
     dimension follows from none.
     """
     sizes: dict[str, int] = {}
+    names = [each.name for each in module.function.inputs]
+    if sorted(names) != sorted(shapes):
+        raise ShapeError("the inputs", expected=", ".join(names), got=", ".join(shapes) or "none")
     for each in module.function.inputs:
         shape = shapes[each.name]
         if len(shape) != len(each.type.dims):
@@ -55,7 +58,7 @@ def bind(module: Module, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
 def run(module: Module, inputs: Mapping[str, Array], *, exact: bool = False) -> list[Array]:
     """Return the results for given inputs; ``exact`` computes in float64 whatever the types say."""
     function = module.function
-    arrays = {each.name: np.asarray(inputs[each.name]) for each in function.inputs}
+    arrays = {name: np.asarray(array) for name, array in inputs.items()}
     sizes = bind(module, {name: array.shape for name, array in arrays.items()})
 
     def size(dim: Dim) -> int:

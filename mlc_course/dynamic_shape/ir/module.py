@@ -6,14 +6,14 @@ serve tensors and buffers, and a program that is lowered from one to the other l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from mlc_course.dynamic_shape.ir.constraints import Constraint, dims_of
-from mlc_course.dynamic_shape.ir.dims import SymbolicDim
+from mlc_course.dynamic_shape.ir.dims import LARGEST, Dim, SymbolicDim
 from mlc_course.dynamic_shape.ir.operators import Attributes, Op, Type
-from mlc_course.errors import GraphError, check_known
+from mlc_course.errors import GraphError, UsageError, check_known
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,10 @@ class Module:
             raise GraphError("a dimension is declared twice", got=", ".join(sorted(names)))
         for type_ in self.function.types:
             for dim in type_.dims:
-                if isinstance(dim, str):
-                    check_known("no symbolic dimension", dim, names)
+                _check_size(dim, names)
         for constraint in self.constraints:
             for dim in dims_of(constraint):
-                if isinstance(dim, str):
-                    check_known("no symbolic dimension", dim, names)
+                _check_size(dim, names)
         for at, equation in enumerate(self.function.equations):
             known = len(self.function.inputs) + at
             if not all(0 <= operand < known for operand in equation.operands):
@@ -91,7 +89,7 @@ class Module:
         equation, types = self.function.equations[at], self.function.types
         operands = [types[operand] for operand in equation.operands]
         try:
-            yield from equation.op.facts(operands, equation.type, dict(equation.attributes))
+            yield from equation.op.asserted(operands, equation.type, dict(equation.attributes))
         except Exception as error:
             error.add_note(f"in %{at} = {equation.op.name}(...)")
             raise
@@ -114,3 +112,10 @@ class Module:
             if name in each.type.dims:
                 return each, each.type.dims.index(name)
         return None
+
+
+def _check_size(dim: Dim, names: Collection[str]) -> None:
+    if isinstance(dim, str):
+        check_known("no symbolic dimension", dim, names)
+    elif not 1 <= dim <= LARGEST:
+        raise UsageError("a size", expected=f"1 to {LARGEST}", got=dim)

@@ -63,6 +63,21 @@ class Op:
     count: int | None = None  # of operands; None: one or more
     attributes: tuple[str, ...] = ()
 
+    def asserted(
+        self, operands: Sequence[Type], result: Type, given: Given
+    ) -> Iterator[Constraint]:
+        """Yield the facts on sizes; raise ``ShapeError`` for what the operator cannot take."""
+        need(
+            sorted(given) == sorted(self.attributes),
+            f"{self.name}: attributes",
+            expected=", ".join(self.attributes) or "none",
+            got=", ".join(given) or "none",
+        )
+        for name, value in given.items():
+            need(_fits(name, value), f"{self.name}: {name}", expected=_KINDS[name], got=value)
+        _check_dtypes(self, operands, result)
+        yield from self.facts(operands, result, given)
+
 
 def need(is_met: bool, what: str, *, expected: object, got: object) -> None:
     """Raise ``ShapeError`` unless something holds."""
@@ -83,11 +98,72 @@ def same_all(a: Sequence[Dim], b: Sequence[Dim], what: str) -> Iterator[Constrai
         yield from same(one, other)
 
 
+# What attributes and element types may be.
+
+_LISTS = ("axes", "dims", "perm")
+_KINDS = dict.fromkeys(_LISTS, "a list of axes") | {
+    "value": "a number",
+    "axis": "an axis",
+    **dict.fromkeys(("start", "drop", "low", "high", "part"), "a whole number, 0 or more"),
+    "parts": "a whole number, 1 or more",
+}
+
+
+def _fits(name: str, value: Value) -> bool:
+    if name in _LISTS:
+        return isinstance(value, tuple) and all(type(axis) is int for axis in value)
+    if name == "value":
+        return type(value) in (int, float)
+    return type(value) is int and value >= (1 if name == "parts" else 0)
+
+
+def _check_dtypes(op: Op, operands: Sequence[Type], result: Type) -> None:
+    """Raise ``ShapeError`` unless element types are those that an operator takes and returns."""
+    if op.name == "shape_of":
+        need(result.dtype == "i64", "shape_of: type", expected="i64", got=result.dtype)
+        return
+    for each in operands:
+        need(
+            each.is_buffer == result.is_buffer,
+            f"{op.name}: operands and result",
+            expected="all tensors, or all buffers",
+            got="both",
+        )
+    dtypes = [each.dtype for each in operands]
+    if op.name in ("less", "equal"):
+        wanted, expected = [dtypes[0]] * 2, "i1"
+    elif op.name == "select":
+        wanted, expected = ["i1", result.dtype, result.dtype], result.dtype
+    elif op.name == "gather":
+        indices = dtypes[1] if dtypes[1] in ("i32", "i64") else "i64"
+        wanted, expected = [result.dtype, indices], result.dtype
+    elif op.name == "not":
+        wanted, expected = ["i1"], "i1"
+    elif op.name == "convert":
+        return
+    else:
+        wanted, expected = [result.dtype] * len(dtypes), result.dtype
+    need(
+        (dtypes, result.dtype) == (wanted, expected),
+        f"{op.name}: element types",
+        expected=f"({', '.join(wanted)}) -> {expected}",
+        got=f"({', '.join(dtypes)}) -> {result.dtype}",
+    )
+    is_wrong = op.name in ("neg", "sub") and result.dtype == "i1"
+    need(not is_wrong, f"{op.name}: element type", expected="a number's", got="i1")
+
+
 # What each kind of operator asserts.
 
 
 def elementwise(operands: Sequence[Type], result: Type, given: Given) -> Iterator[Constraint]:
     """Operands and result have equal sizes; an operand without axes goes with every element."""
+    need(
+        not result.dims or any(each.dims for each in operands),
+        "an elementwise operator: rank",
+        expected=0,
+        got=len(result.dims),
+    )
     for each in operands:
         if each.dims:
             yield from same_all(each.dims, result.dims, "an elementwise operator")
@@ -163,6 +239,11 @@ def concat(operands: Sequence[Type], result: Type, given: Given) -> Iterator[Con
         yield _sum(result.dims[axis], [(1, dim) for dim in parts], 0)
 
 
+def _same_rank(operand: Type, result: Type, what: str) -> None:
+    ranks = len(operand.dims), len(result.dims)
+    need(ranks[0] == ranks[1], f"{what}: rank", expected=ranks[0], got=ranks[1])
+
+
 def _axis(axis: int, dims: Sequence[Dim], what: str) -> int:
     need(0 <= axis < len(dims), f"{what}: axis", expected=f"0 to {len(dims) - 1}", got=axis)
     return axis
@@ -181,6 +262,7 @@ def _sum(size: Dim, terms: Sequence[tuple[int, Dim]], constant: int) -> Constrai
 
 def slice_facts(operands: Sequence[Type], result: Type, given: Given) -> Iterator[Constraint]:
     """``start`` elements are left out at the front of ``axis``, and ``drop`` at its end."""
+    _same_rank(operands[0], result, "slice")
     axis = _axis(given["axis"], result.dims, "slice")
     dims, start, drop = operands[0].dims, given["start"], given["drop"]
     need(start >= 0 and drop >= 0, "slice", expected="start, drop >= 0", got=(start, drop))
@@ -195,6 +277,7 @@ def slice_facts(operands: Sequence[Type], result: Type, given: Given) -> Iterato
 
 def pad_facts(operands: Sequence[Type], result: Type, given: Given) -> Iterator[Constraint]:
     """``low`` and ``high`` elements are added at the ends of ``axis``."""
+    _same_rank(operands[0], result, "pad")
     axis = _axis(given["axis"], result.dims, "pad")
     for at, dim in enumerate(operands[0].dims):
         if at != axis:
@@ -204,6 +287,7 @@ def pad_facts(operands: Sequence[Type], result: Type, given: Given) -> Iterator[
 
 def split_facts(operands: Sequence[Type], result: Type, given: Given) -> Iterator[Constraint]:
     """Part ``part`` of ``parts`` equal ones along ``axis``; so ``parts`` divides the size."""
+    _same_rank(operands[0], result, "split")
     axis, parts = _axis(given["axis"], result.dims, "split"), given["parts"]
     need(0 <= given["part"] < parts, "split: part", expected=f"0 to {parts - 1}", got=given["part"])
     for at, dim in enumerate(operands[0].dims):
@@ -240,6 +324,12 @@ def matmul_facts(operands: Sequence[Type], result: Type, given: Given) -> Iterat
 def shape_facts(operands: Sequence[Type], result: Type, given: Given) -> Iterator[Constraint]:
     """One number for each axis."""
     yield from same_all((len(operands[0].dims),), result.dims, "shape_of")
+
+
+def iota_facts(operands: Sequence[Type], result: Type, given: Given) -> Iterator[Constraint]:
+    """Assert nothing; the axis is one of the result's."""
+    _axis(given["axis"], result.dims, "iota")
+    yield from ()
 
 
 def nothing(operands: Sequence[Type], result: Type, given: Given) -> Iterator[Constraint]:
@@ -329,7 +419,7 @@ def _table() -> Iterator[Op]:
     yield Op(
         "iota",
         "source",
-        nothing,
+        iota_facts,
         lambda shape, axis: np.broadcast_to(
             np.arange(shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))]),
             shape,

@@ -21,7 +21,7 @@ from mlc_course.dynamic_shape.ir.constraints import (
     MulEq,
     ProductEq,
 )
-from mlc_course.dynamic_shape.ir.dims import Dim, SymbolicDim
+from mlc_course.dynamic_shape.ir.dims import LARGEST, Dim, SymbolicDim
 from mlc_course.dynamic_shape.ir.module import Equation, Function, Input, Module
 from mlc_course.dynamic_shape.ir.operators import BY_NAME, DTYPES, Attributes, Type, Value
 from mlc_course.errors import CourseError, TextError, check_known
@@ -179,13 +179,20 @@ class _Reader:
         return tuple(found)
 
     def symbol(self) -> str:
-        return self.take(r"@\w+", "a symbol such as @S0")[1:]
+        return self.take(r"@[^\W\d]\w*", "a symbol such as @S0")[1:]
 
     def value(self) -> str:
         return self.take(r"%\w+", "a value such as %0")
 
     def whole(self) -> int:
-        return int(self.take(r"-?\d+", "a whole number"))
+        return int(self.take(r"-?[0-9]{1,40}(?![0-9])", "a whole number of up to 40 digits"))
+
+    def known_size(self) -> int:
+        self.skip()
+        at, found = self.at, self.whole()
+        if not 1 <= found <= LARGEST:
+            raise self.wrong(f"a size, 1 to {LARGEST}", at)
+        return found
 
     # A module.
 
@@ -193,7 +200,10 @@ class _Reader:
         function = self.function()
         dims: list[SymbolicDim] = []
         while self.peek(r"SymbolicDim\b"):
-            dims.append(self.dim())
+            at, found = self.at, self.dim()
+            if found.name in {dim.name for dim in dims}:
+                raise self.wrong(f"one block for @{found.name}", at)
+            dims.append(found)
         declared = {dim.name for dim in dims}
         for name, end in self.symbols:
             if name not in declared:
@@ -263,7 +273,7 @@ class _Reader:
         type_ = self.type()
         self.name(name, type_, begin)
         try:
-            list(operator.facts([self.types[each] for each in operands], type_, dict(given)))
+            list(operator.asserted([self.types[each] for each in operands], type_, dict(given)))
         except CourseError as error:
             error.add_note(f"in line {self.line(begin)}: {name} = {op}(...)")
             raise
@@ -285,14 +295,16 @@ class _Reader:
         self.word("=")
         if self.peek(r"\["):
             return name, self.listed(self.whole, "[", "]")
-        number = self.take(r"-?(?:inf|\d+(?:\.\d*)?(?:e[+-]?\d+)?)", "a number, or [numbers]")
-        return name, int(number) if re.fullmatch(r"-?\d+", number) else float(number)
+        number = self.take(
+            r"-?(?:inf|[0-9]{1,40}(?:\.[0-9]*)?(?:e[+-]?[0-9]{1,3})?)", "a number, or [numbers]"
+        )
+        return name, int(number) if re.fullmatch(r"-?[0-9]+", number) else float(number)
 
     def type(self) -> Type:
         is_buffer = self.word("tensor", "memref") == "memref"
         self.word("<")
         sizes: list[int | None] = []
-        while size := self.peek(r"(?:\?|\d+)x"):
+        while size := self.peek(r"(?:\?|0*[1-9][0-9]{0,12})x"):
             self.take(re.escape(size), size)
             sizes.append(None if size == "?x" else int(size[:-1]))
         dtype = self.take("|".join(DTYPES), "an element type: " + ", ".join(DTYPES))
@@ -313,18 +325,25 @@ class _Reader:
 
     def size(self) -> Dim:
         if self.peek("@") is None:
-            return self.whole()
+            return self.known_size()
         self.symbols.append((self.symbol(), self.at))
         return self.symbols[-1][0]
 
     def dim(self) -> SymbolicDim:
+        at = self.at
         self.word("SymbolicDim")
         name = self.symbol()
+        seen: set[str] = set()
         ranges: tuple[tuple[int, int | None], ...] = ((1, None),)
         likely: tuple[int, ...] = ()
         self.word("{")
         while not self.maybe("}"):
-            match self.word("range list", "likely_values", "symbolic_shape_graph"):
+            self.skip()
+            begin, line = self.at, self.word("range list", "likely_values", "symbolic_shape_graph")
+            if line in seen:
+                raise self.wrong(f"one line for {line}", begin)
+            seen.add(line)
+            match line:
                 case "range list":
                     self.word(":")
                     ranges = self.listed(self.range, "[", "]")
@@ -334,7 +353,10 @@ class _Reader:
                 case _:
                     self.word(":")
                     self.word(GRAPH)
-        return SymbolicDim(name, ranges, likely)
+        try:
+            return SymbolicDim(name, ranges, likely)
+        except CourseError as error:
+            raise self.wrong(f"{error.what}: {error.expected}", at) from None
 
     def range(self) -> tuple[int, int | None]:
         self.word("[")
@@ -353,9 +375,13 @@ class _Reader:
         self.word("{")
         names: dict[str, str] = {}
         while self.peek("%"):
+            self.skip()
+            at = self.at
             value, name = self.bound(function)
             if name not in {dim.name for dim in dims}:
-                raise self.wrong(f"a declared symbol, not @{name}")
+                raise self.wrong(f"a declared symbol, not @{name}", at)
+            if value in names:
+                raise self.wrong("a name that no other dimension has", at)
             names[value] = name
         found: list[Constraint] = []
         while not self.maybe("}"):
@@ -393,7 +419,7 @@ class _Reader:
             self.skip()
             at = self.at
             if self.peek("%") is None:
-                return self.whole()
+                return self.known_size()
             value = self.value()
             if value not in names:
                 raise self.wrong(f"one of {', '.join(names) or 'no dimension'}", at)
@@ -407,24 +433,31 @@ class _Reader:
             rf"(?:disc_shape\.)?tie_predicate_(?:{'|'.join(kinds)})\b",
             " | ".join(f"tie_predicate_{each}" for each in kinds),
         ).partition("tie_predicate_")[2]
+        self.skip()
+        begin = self.at
         if kind in ("mul_eq", "affine_eq"):
-            size, *rest = self.listed(one, "(", ")") or (1,)
+            sizes = self.listed(one, "(", ")")
+            if not sizes:
+                raise self.wrong("a size, and those that it is made of", begin)
+            size, *rest = sizes
             if kind == "mul_eq":
                 return MulEq(size, tuple(rest))
             return self.affine(size, rest)
         self.word("(")
         first = many()
         self.word(",")
+        if kind == "at_most":
+            limit = self.whole()
+            self.word(")")
+            return AtMost(first, limit)
         second = many()
         self.word(")")
         if kind == "divisible":
             return Divisible(first, second)
         if kind == "product_eq":
             return ProductEq(first, second)
-        if kind == "at_most" and len(second) == 1 and isinstance(second[0], int):
-            return AtMost(first, second[0])
-        if len(first) != 1 or len(second) != 1 or kind == "at_most":
-            raise self.wrong("one size on each side")
+        if len(first) != 1 or len(second) != 1:
+            raise self.wrong("one size on each side", begin)
         return Eq(first[0], second[0]) if kind == "eq" else Less(first[0], second[0])
 
     def affine(self, size: Dim, rest: Sequence[Dim]) -> AffineEq:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from tvm import relax, tirx
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
@@ -140,3 +141,83 @@ def test_what_is_not_ours_is_refused() -> None:
         from_relax(Convolution)
     with pytest.raises(UsageError, match="depends on rounding"):
         from_relax(Halves)
+
+
+@I.ir_module
+class OtherAxes:
+    @R.function
+    def main(
+        x: R.Tensor(("n", 4, "k"), "float32"),
+        gamma: R.Tensor((4,), "float32"),
+        beta: R.Tensor((4,), "float32"),
+        scale: R.Tensor((), "float32"),
+    ):
+        n = T.int64()
+        with R.dataflow():
+            a = R.nn.layer_norm(x, gamma, beta, axes=[1])
+            b = R.sum(R.broadcast_to(scale, R.shape([n])))
+            parts = R.split(a, 2, axis=1)
+            other = parts
+            c = R.add(R.multiply(other[0], b), other[1])
+            R.output(c)
+        return c
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 4)])
+def test_weights_go_to_the_axes_that_are_normalized(sizes: tuple[int, int]) -> None:
+    n, k = sizes
+    rng = np.random.default_rng(2)
+    given: dict[str, Any] = {"x": rng.standard_normal((n, 4, k), dtype="f4")}
+    given |= {name: rng.standard_normal(4, dtype="f4") for name in ("gamma", "beta")}
+    given["scale"] = np.float32(1.5).reshape(())
+    check(OtherAxes, given)
+    assert not isinstance(facts(from_relax(OtherAxes)).ask(Eq("k", 4)), Proved)
+
+
+def made(params: Any, body: Any) -> Any:
+    """A function of Relax, from what is done with its parameters."""
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        with builder.dataflow():
+            out = builder.emit_output(body(builder, *params))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+def tensor(name: str, *sizes: Any) -> Any:
+    return relax.Var(name, relax.TensorType(sizes, "float32"))
+
+
+def test_two_variables_of_one_name_are_two_dimensions() -> None:
+    one, other = (tirx.Var("n", "int64") for _ in range(2))
+    x, y = tensor("x", one), tensor("y", other)
+    graph = made([x, y], lambda builder, x, y: builder.emit(relax.op.concat([x, y], axis=0)))
+    module = from_relax(graph)
+    given = {"x": np.ones(2, "f4"), "y": np.zeros(3, "f4")}
+    assert run(module, given)[0].tolist() == [1, 1, 0, 0, 0]
+
+
+def test_a_size_that_rounds_up_to_1_is_refused() -> None:
+    n = tirx.Var("n", "int64")
+    x, y = tensor("x", n), tensor("y", tirx.max(n - 3, 1))
+    graph = made([x, y], lambda builder, x, y: builder.emit(relax.op.exp(y)))
+    with pytest.raises(UsageError, match="depends on rounding"):
+        from_relax(graph)
+
+
+def test_parts_that_are_not_equal_are_refused() -> None:
+    x = tensor("x", 7)
+    graph = made([x], lambda builder, x: builder.emit(relax.op.split(x, 3))[0])
+    with pytest.raises(UsageError, match="split"):
+        from_relax(graph)
+
+
+def test_a_truth_value_survives_the_text_form() -> None:
+    x = relax.Var("x", relax.TensorType([2], "bool"))
+
+    def chosen(builder: Any, x: Any) -> Any:
+        return builder.emit(relax.op.where(x, relax.const(True, "bool"), x))
+
+    module = from_relax(made([x], chosen))
+    assert parse(text(module)) == module
+    assert run(module, {"x": np.array([True, False])})[0].tolist() == [True, False]
