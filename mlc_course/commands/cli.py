@@ -244,6 +244,13 @@ def add_shapes(subparsers: Subparsers) -> None:
         metavar="'B*S == T'",
         help="a claim on sizes, to be proved or refuted; may be given several times",
     )
+    parser.add_argument(
+        "--simplify",
+        dest="simplify_path",
+        type=Path,
+        metavar="FILE",
+        help="write the program here with less to do, by what is known of its sizes",
+    )
     _add_json_switch(parser, "print facts and answers as JSON")
 
 

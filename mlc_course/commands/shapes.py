@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mlc_course.dynamic_shape.ir import Module, parse, parse_constraint, said
+from mlc_course.commands.output import check_file, write_text
+from mlc_course.dynamic_shape.fusion import simplified
+from mlc_course.dynamic_shape.ir import Module, parse, parse_constraint, said, text
 from mlc_course.dynamic_shape.programs import NAMES, program
 from mlc_course.dynamic_shape.solve import (
     Answer,
@@ -23,11 +25,14 @@ from mlc_course.errors import CourseError, UsageError
 PROVED, REFUTED, UNKNOWN = 0, 1, 2
 
 
-def run(*, source: str, queries: Sequence[str], as_json: bool) -> int:
-    """Print the facts of a program and the answer to each query.
+def run(
+    *, source: str, queries: Sequence[str], as_json: bool, simplify_path: Path | None = None
+) -> int:
+    """Print the facts of a program and the answer to each query; write it simplified if asked.
 
     Returns 0 if all claims are proved, 1 if one is refuted, and 2 if one stays unknown.
     """
+    check_file(simplify_path)
     module = read(source)
     claims = [parse_constraint(query) for query in queries]
     dims, stated = {dim.name: dim for dim in module.dims}, module.facts()
@@ -36,6 +41,8 @@ def run(*, source: str, queries: Sequence[str], as_json: bool) -> int:
     for claim, answer in answers:
         if isinstance(answer, Proved):
             check_certificate(answer.certificate, claim, dims, stated)
+    if simplify_path is not None:
+        write_text(simplify_path, text(simplified(module)))
     if as_json:
         said_so = [_data(said(claim), answer, module) for claim, answer in answers]
         print(json.dumps({"facts": list(map(said, stated)), "answers": said_so}, indent=2))

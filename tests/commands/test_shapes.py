@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlc_course.commands.shapes import PROVED, REFUTED, run
-from mlc_course.dynamic_shape.ir import text
+from mlc_course.dynamic_shape.ir import parse, text
 from mlc_course.dynamic_shape.programs import program
 from mlc_course.errors import TextError, UsageError
 
@@ -37,6 +37,15 @@ def test_a_file_is_read_and_without_a_query_its_facts_are_printed(
     path.write_text(text(program("append_to_cache")), encoding="utf-8")
     assert run(source=str(path), queries=[], as_json=False) == PROVED
     assert "P == Q                           stated" in capsys.readouterr().out
+
+
+def test_a_program_is_written_with_less_to_do(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "less.shapes"
+    assert run(source="split_heads", queries=[], as_json=False, simplify_path=path) == PROVED
+    after = parse(path.read_text(encoding="utf-8"))
+    assert {dim.name for dim in after.dims} == {"B", "S", "W", "A", "D", "W0"}
+    with pytest.raises(UsageError, match="cannot write"):
+        run(source="split_heads", queries=[], as_json=False, simplify_path=tmp_path)
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class Drawing:
             self.add(rng.choice(["reduce_sum", "reduce_max"]), (at,), kept, axes=tuple(axes))
         elif kind < 0.8 and len(dims) < 3:
             place = len(dims) if rng.random() < 0.7 else rng.randint(0, len(dims))
-            new = self.name(rng.choice(SIZES))
+            new: Dim = rng.choice([*self.sizes, rng.choice(SIZES)])
             to = tuple(axis for axis in range(len(dims) + 1) if axis != place)
             self.add("broadcast", (at,), [*dims[:place], new, *dims[place:]], dims=to)
         elif kind < 0.92 and len(dims) > 1:

@@ -1,0 +1,297 @@
+"""A simplified program computes the same, bit by bit, knows as much, and does less."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from cases import Tried
+from drawn_modules import drawn_module
+from shape_programs import program_of
+
+from mlc_course.dynamic_shape.fusion import plan, simplified
+from mlc_course.dynamic_shape.ir import Module, dims_of, parse, run, said, text, type_text
+from mlc_course.dynamic_shape.programs import NAMES, program
+from mlc_course.dynamic_shape.solve import Facts, Proved, Solver
+from mlc_course.errors import Contradiction, ShapeError
+
+CASES = {  # inputs, lines, results, what is stated; the operators that are left, the result's type
+    "a broadcast to equal sizes": (
+        "x [N, M]; y [K, M]",
+        """
+        %0 = add(%x, %y) : [N, M]
+        %1 = broadcast(%0) {dims = [0, 1]} : [K, M]
+        """,
+        "%1",
+        "",
+        ["add"],
+        "tensor<?x?xf32, [@N, @M]>",
+    ),
+    "a reshape to equal sizes": (
+        "x [T, H]",
+        """
+        %0 = reshape(%x) : [B, S, H]
+        %1 = reshape(%0) : [R, H]
+        %2 = exp(%1) : [R, H]
+        """,
+        "%2",
+        "",
+        ["exp"],
+        "tensor<?x?xf32, [@T, @H]>",
+    ),
+    "a broadcast of a reshape that adds an axis of size 1": (
+        "x [N, M]",
+        """
+        %0 = reshape(%x) : [N, 1, M]
+        %1 = broadcast(%0) {dims = [0, 1, 3]} : [N, 1, K, M]
+        """,
+        "%1",
+        "",
+        ["broadcast"],
+        "tensor<?x1x?x?xf32, [@N, 1, @K, @M]>",
+    ),
+    "two broadcasts": (
+        "x [N]",
+        """
+        %0 = broadcast(%x) {dims = [1]} : [M, N]
+        %1 = broadcast(%0) {dims = [0, 2]} : [M, K, N]
+        """,
+        "%1",
+        "",
+        ["broadcast"],
+        "tensor<?x?x?xf32, [@M, @K, @N]>",
+    ),
+    "two transposes": (
+        "x [A, B, C]",
+        """
+        %0 = transpose(%x) {perm = [1, 2, 0]} : [B, C, A]
+        %1 = transpose(%0) {perm = [2, 0, 1]} : [A, B, C]
+        %2 = exp(%1) : [A, B, C]
+        """,
+        "%2",
+        "",
+        ["exp"],
+        "tensor<?x?x?xf32, [@A, @B, @C]>",
+    ),
+    "a transpose that moves an axis of size 1": (
+        "x [A, 1, C]",
+        "%0 = transpose(%x) {perm = [1, 0, 2]} : [1, A, C]",
+        "%0",
+        "",
+        ["reshape"],
+        "tensor<1x?x?xf32, [1, @A, @C]>",
+    ),
+    "a number for every element, and a factor of 1": (
+        "x [N]",
+        """
+        %0 = constant() {value = 2.0} : []
+        %1 = broadcast(%0) {dims = []} : [N]
+        %2 = mul(%x, %1) : [N]
+        %3 = constant() {value = 1.0} : []
+        %4 = broadcast(%3) {dims = []} : [N]
+        %5 = mul(%4, %2) : [N]
+        %6 = constant() {value = 0.0} : []
+        %7 = sub(%5, %6) : [N]
+        """,
+        "%7",
+        "",
+        ["constant", "mul"],
+        "tensor<?xf32, [@N]>",
+    ),
+    "the same twice, and what is not needed": (
+        "x [N]",
+        """
+        %0 = exp(%x) : [N]
+        %1 = exp(%x) : [N]
+        %2 = neg(%x) : [N]
+        %3 = add(%0, %1) : [N]
+        """,
+        "%3",
+        "",
+        ["exp", "add"],
+        "tensor<?xf32, [@N]>",
+    ),
+    "whole slices, pads, parts and sequences": (
+        "x [N]",
+        """
+        %0 = slice(%x) {axis = 0, start = 0, drop = 0} : [M]
+        %1 = pad(%0) {axis = 0, low = 0, high = 0, value = 0} : [K]
+        %2 = split(%1) {axis = 0, parts = 1, part = 0} : [L]
+        %3 = concat(%2) {axis = 0} : [L]
+        %4 = convert(%3) : [L]
+        %5 = exp(%4) : [L]
+        """,
+        "%5",
+        "",
+        ["exp"],
+        "tensor<?xf32, [@N]>",
+    ),
+    # Cases of BladeDISC's disc-shape-optimization.mlir; there, by number:
+    "1, tensor.cast: a stated size reaches the argument": (
+        "x [N]",
+        "%0 = exp(%x) : [M]",
+        "%0",
+        "tie_predicate_eq(M, 10)",
+        ["exp"],
+        "tensor<10xf32>",
+    ),
+    "2, mhlo.add: a known size reaches the other operand": (
+        "x [N]; y [10]",
+        "%0 = add(%x, %y) : [10]",
+        "%0",
+        "",
+        ["add"],
+        "tensor<10xf32>",
+    ),
+    "3, mhlo.concat: sizes add up": (
+        "x [N, 10]; y [M, 10]",
+        "%0 = concat(%x, %y) {axis = 1} : [N, K]",
+        "%0",
+        "",
+        ["concat"],
+        "tensor<?x20xf32, [@N, 20]>",
+    ),
+    "4, mhlo.dot_general: batch and inner sizes are shared": (
+        "x [A, B, C, D]; y [E, F, G, H]",
+        "%0 = matmul(%x, %y) : [I, J, K, L]",
+        "%0",
+        "",
+        ["matmul"],
+        "tensor<?x?x?x?xf32, [@A, @B, @C, @H]>",
+    ),
+    "7, mhlo.clamp of one shape": (
+        "x [A, B]; y [C, D]; z [E, F]",
+        "%0 = clamp(%x, %y, %z) : [G, H]",
+        "%0",
+        "",
+        ["clamp"],
+        "tensor<?x?xf32, [@A, @B]>",
+    ),
+    "15, tie_product_equal: three products": (
+        "x [A, B]; like [D, E, F]",
+        """
+        %0 = reshape(%x) : [C]
+        %1 = reshape(%0) : [D, E, F]
+        """,
+        "%1",
+        "",
+        ["reshape"],
+        "tensor<?x?x?xf32, [@D, @E, @F]>",
+    ),
+    "20, a cast: unused symbols go": (
+        "x [A, B]",
+        "%0 = neg(%x) : [C, D]",
+        "%0",
+        "tie_predicate_eq(A, C)\ntie_predicate_eq(B, D)",
+        ["neg"],
+        "tensor<?x?xf32, [@A, @B]>",
+    ),
+    "34, a reshape of 8 elements to 1 and the rest": (
+        "x [8]",
+        """
+        %0 = reshape(%x) : [1, N]
+        %1 = exp(%0) : [1, N]
+        """,
+        "%1",
+        "",
+        ["reshape", "exp"],
+        "tensor<1x8xf32>",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_less_is_left(name: str) -> None:
+    inputs, lines, results, stated, left, type_ = CASES[name]
+    found = simplified(program_of(inputs, lines, results, stated))
+    function = found.function
+    assert [each.op.name for each in function.equations] == left
+    assert type_text(function.types[function.results[0]]) == type_
+
+
+def knows_as_much(before: Module, after: Module) -> None:
+    """What was known of sizes that are left follows from what is known now."""
+    solver = Solver(Facts({dim.name: dim for dim in after.dims}, after.facts()))
+    names = {dim.name for dim in after.dims}
+    for fact in before.facts():
+        if names.issuperset(dim for dim in dims_of(fact) if isinstance(dim, str)):
+            assert isinstance(solver.ask(fact), Proved), said(fact)
+
+
+def same_results(module: Module, sizes: dict[str, int], rng: np.random.Generator) -> Module:
+    """Run a program and what is left of it, and compare every bit."""
+    given = {}
+    for each in module.function.inputs:
+        shape = [dim if isinstance(dim, int) else sizes[dim] for dim in each.type.dims]
+        kind = "f4" if each.type.dtype == "f32" else "i8"
+        given[each.name] = rng.integers(0, 2, shape).astype(kind) + rng.random(shape).astype(kind)
+    after = simplified(module)
+    with np.errstate(all="ignore"):
+        try:
+            found = run(module, given)
+        except ShapeError as error:
+            assert "follows from no input" in error.what
+            return after
+        for before, now in zip(found, run(after, given), strict=True):
+            assert before.dtype == now.dtype and before.tobytes() == now.tobytes()
+    return after
+
+
+SIZES = {
+    "append_to_cache": {"B": 2, "A": 3, "P": 4, "D": 5, "S": 2, "Q": 4, "K": 6, "V": 6},
+    "bias_gelu": {"T": 6, "F": 5, "B": 2, "S": 3},
+    "embedding_layer_norm": {"V": 7, "H": 5, "B": 2, "S": 3, "T": 6},
+    "gated_quantize": {"T": 6, "F": 5, "B": 2, "S": 3, "R": 6},
+    "masked_softmax": {"B": 2, "S": 3, "K": 5, "R": 72},
+    "residual_layer_norm": {"T": 6, "H": 5, "B": 2, "S": 3},
+    "residual_rms_norm": {"B": 2, "S": 3, "H": 5, "T": 6},
+    "rotary_embedding": {"B": 2, "S": 3, "A": 2, "D": 8, "S2": 3, "E": 4},
+    "shifted_loss": {"B": 2, "S": 4, "V": 5, "S1": 3, "S2": 3, "M": 6},
+    "split_heads": {"B": 2, "S": 3, "W": 24, "A": 2, "D": 4, "W0": 8, "W1": 8, "W2": 8},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_ten_programs_compute_the_same_with_fewer_names(name: str) -> None:
+    module = program(name)
+    after = same_results(module, SIZES[name], np.random.default_rng(0))
+    knows_as_much(module, after)
+    assert simplified(after) == after and parse(text(after)) == after
+    assert len(plan(after).kernels) == 1
+    assert len(after.function.equations) <= len(module.function.equations)
+
+
+def test_facts_of_what_is_left_out_are_stated() -> None:
+    module = program_of(
+        "x [N]; y [M]",
+        """
+        %0 = add(%x, %y) : [N]
+        %1 = reshape(%x) : [A, 4]
+        %2 = exp(%x) : [N]
+        """,
+        "%2",
+    )
+    after = simplified(module)
+    assert [each.op.name for each in after.function.equations] == ["exp"]
+    assert "N == A*4" in {said(each) for each in after.constraints}
+
+
+def test_sizes_that_cannot_be_are_refused() -> None:
+    module = program_of("x [N]", "%0 = reshape(%x) : [4, 2]", "%0", "tie_predicate_eq(N, 9)")
+    with pytest.raises(Contradiction):
+        simplified(module)
+
+
+@pytest.mark.fuzz
+def test_drawn_programs_compute_the_same(full: bool, seed: int, tried: Tried) -> None:
+    rng = random.Random(seed)
+    fewer = 0
+    for _ in range(1000 if full else 100):
+        module, sizes = drawn_module(rng)
+        after = same_results(module, sizes, np.random.default_rng(seed))
+        knows_as_much(module, after)
+        assert simplified(after) == after and parse(text(after)) == after
+        fewer += len(after.function.equations) < len(module.function.equations)
+    tried("programs simplified", fewer)
+    assert fewer
