@@ -221,8 +221,13 @@ def kernels_by_facts() -> str:
         + " |"
         for each in (*programs, total)
     ]
-    seconds = record["planning"][-1]
-    said = f"{seconds['operators']:,} operators are planned in {seconds['seconds']:.1f} s."
+    operators = max(each["operators"] for each in record["planning"])
+    seconds = ", ".join(
+        f"{each['seconds']:.1f} s ({each['structure']})"
+        for each in record["planning"]
+        if each["operators"] == operators
+    )
+    said = f"{operators:,} operators are planned in {seconds}."
     return f"{rows(head, *lines)}\n\n{said} ({made_by('dynamic_shape')})"
 
 

@@ -82,3 +82,23 @@ def layers(count: int) -> Module:
     inputs = (Input("x", hidden), Input("w", Type("f32", ("H", "H"))))
     function = Function("layers", inputs, tuple(equations), (x,))
     return Module(function, (SymbolicDim("T"), SymbolicDim("H")))
+
+
+def aliases(count: int) -> Module:
+    """A chain of exponentials, in which each value has a size of its own name."""
+    names = [f"S{at}" for at in range(count + 1)]
+    types = [Type("f32", (name,)) for name in names]
+    equations = tuple(Equation(BY_NAME["exp"], (at,), types[at + 1]) for at in range(count))
+    function = Function("aliases", (Input("x", types[0]),), equations, (count,))
+    return Module(function, tuple(map(SymbolicDim, names)))
+
+
+def row_sums(count: int) -> Module:
+    """A chain in which each element becomes the sum of its row, again and again."""
+    hidden, row = Type("f32", ("T", "H")), Type("f32", ("T",))
+    equations = []
+    for at in range(0, count, 2):
+        equations.append(Equation(BY_NAME["reduce_sum"], (at,), row, (("axes", (1,)),)))
+        equations.append(Equation(BY_NAME["broadcast"], (at + 1,), hidden, (("dims", (0,)),)))
+    function = Function("row_sums", (Input("x", hidden),), tuple(equations), (len(equations),))
+    return Module(function, (SymbolicDim("T"), SymbolicDim("H")))

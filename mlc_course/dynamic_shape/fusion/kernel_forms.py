@@ -18,7 +18,7 @@ from mlc_course.dynamic_shape.ir import Constraint, Dim, Equation
 
 Form = Literal["loop", "input", "stitch"]
 Dims = tuple[Dim, ...]
-LARGEST_KERNEL = 512  # operators; a compiler takes longer than a kernel can save
+LARGEST_KERNEL = 256  # operators; a compiler takes longer than a kernel can save
 
 
 @dataclass(frozen=True)
@@ -217,12 +217,18 @@ class _Rows:
 
     def __init__(self, rows: Dims, columns: Dims, claims: _Claims) -> None:
         self.rows, self.columns, self.claims = rows, columns, claims
+        self.found: dict[Dims, list[int]] = {}
 
     def of(self, dims: Dims) -> list[int]:
         """Return how many axes count rows: each number that fits; none for a flat division.
 
         Notes what must be known; where nothing is, asks for what is most likely meant.
         """
+        if dims not in self.found:
+            self.found[dims] = self._of(dims)
+        return self.found[dims]
+
+    def _of(self, dims: Dims) -> list[int]:
         known = self.claims.knowledge
         fitting = [at for at in range(len(dims) + 1) if known.are_equal(dims[:at], self.rows)]
         if fitting:

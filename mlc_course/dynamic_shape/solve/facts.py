@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import gcd
@@ -85,7 +85,7 @@ class Facts:
             raise Contradiction(IMPOSSIBLE, got="; ".join(map(said, smallest))) from None
 
     def _read(self) -> None:
-        self.claims: list[Claim] = []
+        self.claims: list[Claim] = [*map(Range, self.dims.values()), *self.stated]
         self.steps: dict[int, Step] = {}
         self.derived_from: dict[int, Multipliers] = {}
         self.products, self.sums = System(product_equation), System(sum_equation)
@@ -93,14 +93,42 @@ class Facts:
         self.facts_below: defaultdict[str, list[int]] = defaultdict(
             list
         )  # inequalities, by unknown
-        for claim in (*map(Range, self.dims.values()), *self.stated):
-            self._add(claim)
+        given = list(enumerate(self.claims))
+        self._shorten()
+        for number, claim in given:
+            self._enter(number, claim)
         self._exchange()
+        self._check_bounds()
         self._check_possible()
 
-    def _add(self, claim: Claim) -> int:
-        number = len(self.claims)
-        self.claims.append(claim)
+    def _shorten(self) -> None:
+        """Derive that each of many equal sizes is equal to the first.
+
+        Otherwise an equation at the end of a long chain would be a sum of all before it.
+        """
+        beside: defaultdict[str, list[tuple[str, int, Fraction]]] = defaultdict(list)
+        for number, claim in enumerate(self.claims):
+            match claim:
+                case Eq(str(left), str(right)) if left != right:
+                    beside[left].append((right, number, -ONE))
+                    beside[right].append((left, number, ONE))
+        reached: dict[str, Multipliers] = {}  # how a size is known to be equal to the first
+        for first in list(beside):
+            waiting = deque() if first in reached else deque([first])
+            reached.setdefault(first, {})
+            while waiting:
+                name = waiting.popleft()
+                for other, number, sign in beside[name]:
+                    if other in reached:
+                        continue
+                    of = {number: sign, **reached[name]}
+                    if name != first:
+                        self.derive(Eq(other, first), ByProducts(of))
+                        of = {len(self.claims) - 1: ONE}
+                    reached[other] = of
+                    waiting.append(other)
+
+    def _enter(self, number: int, claim: Claim) -> None:
         for system in (self.products, self.sums):
             if (became := system.add(number, claim)) is not None:
                 rest, of = became
@@ -114,7 +142,6 @@ class Facts:
                 self._refuse([number])
             for name in {name for cut in cuts for name in cut.sum}:
                 self.facts_below[name].append(number)
-        return number
 
     def normal_form(self, sizes: Sequence[Dim]) -> NormalForm:
         """Return what is the same for products that the system of products makes equal."""
@@ -126,7 +153,8 @@ class Facts:
         number = len(self.claims)
         self.steps[number] = Step(number, claim, proof)
         self.derived_from[number] = proof.facts
-        self._add(claim)
+        self.claims.append(claim)
+        self._enter(number, claim)
 
     def _exchange(self) -> None:
         """Give each system the equal, constant and multiple sizes that the other has found."""
@@ -144,6 +172,15 @@ class Facts:
                 vector = other.read(-1, claim)
                 if vector and other.echelon.reduce(vector)[0]:
                     self.derive(claim, proof)
+
+    def _check_bounds(self) -> None:
+        """Raise ``_Conflict`` where equations alone fix a sum beyond its bound."""
+        for number, cuts in self.cuts.items():
+            for cut in cuts:
+                sum_: Vector = {name: Fraction(by) for name, by in cut.sum.items()}
+                rest, used = self.sums.echelon.reduce(sum_)
+                if not any(unknowns(rest)) and rest.get(1, 0) > cut.bound:
+                    self._refuse({number, *used})
 
     def _check_possible(self) -> None:
         """Raise ``Contradiction`` where sizes, or the exponents of a prime, have no solution."""
@@ -191,11 +228,13 @@ class Facts:
 
     def origins(self, facts: Iterable[int]) -> set[int]:
         """The stated facts that some facts were derived from."""
-        found: set[int] = set()
-        for fact in facts:
-            of = self.derived_from.get(fact)
-            found |= {fact} if of is None else self.origins(of)
-        return found
+        waiting, found = list(facts), set(facts)
+        while waiting:
+            for each in self.derived_from.get(waiting.pop(), ()):
+                if each not in found:
+                    found.add(each)
+                    waiting.append(each)
+        return found - self.derived_from.keys()
 
     # The facts that have to do with each other.
 
@@ -266,16 +305,20 @@ class _Conflict(Exception):
 
 
 def _smallest(conflict: _Conflict) -> list[Constraint]:
-    """Leave out facts as long as the others are still seen not to be kept together."""
-    at = 0
-    while at < len(conflict.stated):
-        fewer = conflict.stated[:at] + conflict.stated[at + 1 :]
-        found = Facts.conflict(conflict.dims, fewer)
-        if found is None:
-            at += 1
-        else:
-            conflict = found
-    return conflict.stated
+    """Leave out facts, many at first, as long as the others are seen not to be kept together."""
+    step = max(1, len(conflict.stated) // 2)
+    while True:
+        at = 0
+        while at < len(conflict.stated):
+            fewer = conflict.stated[:at] + conflict.stated[at + step :]
+            found = Facts.conflict(conflict.dims, fewer)
+            if found is None:
+                at += step
+            else:
+                conflict = found
+        if step == 1:
+            return conflict.stated
+        step //= 2
 
 
 def is_whole(vector: Vector) -> bool:
