@@ -61,7 +61,7 @@ def levels_picture(plans: Sequence[Plan]) -> Figure:
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.set_xlim(0, len(plans))
-        axes.set_ylim(len(values) - 0.5, -0.5)
+        axes.set_ylim(max(1, len(values)) - 0.5, -0.5)
         for side in axes.spines.values():
             side.set_visible(False)
         axes.set_title(f"@{function.name}: the kernel of each operator, by what is known", pad=8)

@@ -1,8 +1,8 @@
 """A program's operators and what they read, without those that a kernel gets for nothing.
 
 A reshape renames elements, so who reads it reads what was reshaped. A constant is written into each
-kernel. A matrix product is a call of a library, and ``shape_of`` runs before all kernels. What no
-result depends on is left out.
+kernel, unless it is returned or a matrix product reads it. A matrix product is a call of a library,
+and ``shape_of`` runs before all kernels. What no result depends on is left out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import defaultdict
 from mlc_course.dynamic_shape.ir import Equation, Function
 
 FREE = ("reshape", "source")
+FILLS = ("constant", "iota")  # sources that a kernel can write
 
 
 class Flow:
@@ -25,13 +26,20 @@ class Flow:
         self.function = function
         first = len(function.inputs)
         live = _live(function)
-        self.equations: dict[int, Equation] = {}
         self.origin: list[int] = list(range(first))
+        in_memory: list[int] = list(function.results)
         for at, equation in enumerate(function.equations, first):
             is_reshape = equation.op.kind == "reshape"
             self.origin.append(self.origin[equation.operands[0]] if is_reshape else at)
-            if equation.op.kind not in FREE and at in live:
-                self.equations[at] = equation
+            if equation.op.kind == "product":
+                in_memory += equation.operands
+        stored = {self.origin[each] for each in in_memory}
+        self.equations: dict[int, Equation] = {
+            at: equation
+            for at, equation in enumerate(function.equations, first)
+            if at in live
+            and (equation.op.kind not in FREE or (equation.op.name in FILLS and at in stored))
+        }
         self.reads: dict[int, list[tuple[int, int]]] = {}
         self.readers: defaultdict[int, list[int]] = defaultdict(list)
         for value, equation in self.equations.items():

@@ -17,6 +17,7 @@ from mlc_course.dynamic_shape.fusion import (
     Kernel,
     Knowledge,
     form,
+    levels_picture,
     plan,
 )
 from mlc_course.dynamic_shape.fusion.flow import Flow
@@ -123,6 +124,36 @@ def test_another_row_of_what_is_reduced_cannot_be_read() -> None:
     found = plan(module)
     assert len(found.kernels) == 2
     assert found.refusals[0].reason == "%1 reads other rows of what is reduced"
+
+
+@pytest.mark.parametrize(
+    ("lines", "results", "kernels"),
+    [
+        ("", "%x", 0),
+        ("%0 = constant() {value = 2.0} : [N]", "%0", 1),
+        ("%0 = iota() {axis = 0} : [N]\n%1 = exp(%0) : [N]", "%0, %1", 1),
+        ("%0 = constant() {value = 2.0} : []\n%1 = mul(%x, %0) : [N, N]", "%1, %1", 1),
+        (
+            "%0 = constant() {value = 2.0} : [A]\n%1 = reshape(%0) : [N, N]\n"
+            "%2 = matmul(%x, %1) : [N, N]",
+            "%2",
+            1,
+        ),
+        ("%0 = shape_of(%x) : [2]i64", "%0", 0),
+        ("%0 = reshape(%x) : [A]", "%0, %x", 0),
+        ("%0 = exp(%x) : [N, N]\n%1 = reshape(%0) : [A]", "%0, %1", 1),
+        ("%0 = reduce_sum(%x) {axes = [0, 1]} : []\n%1 = exp(%0) : []", "%1", 1),
+        ("%0 = concat(%x, %x) {axis = 0} : [A, N]", "%0", 1),
+    ],
+)
+def test_small_programs_store_what_they_return(lines: str, results: str, kernels: int) -> None:
+    module = program_of("x [N, N]", lines, results)
+    sizes = {"N": 3, "A": 6 if "concat" in lines else 9}
+    for level in LEVELS:
+        found = plan(module, level)
+        check_plan(found, sizes)
+    assert len(found.kernels) == kernels
+    levels_picture([found])
 
 
 def test_levels_are_checked() -> None:
