@@ -20,7 +20,6 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from house import rooms
 from PIL import Image
@@ -204,26 +203,34 @@ def claims() -> str:
     return f"{rows(head, *lines)}\n\n(One core; {made_by('dynamic_shape')})"
 
 
+STRUCTURES = {
+    "layers": "in layers of a transformer",
+    "aliases": "if each value has sizes of its own names",
+    "rows": "if each reads a sum of the one before",
+}
+
+
 def kernels_by_facts() -> str:
     """The kernels of ``benchmarks/dynamic_shape.py``, a line for each program."""
     record = recorded("dynamic_shape")
     programs = record["kernels"]
     levels = list(programs[0]["base"])
-    sides = [f"{side}, {level}" for side in ("base", "stitch") for level in levels]
-    head = f"| program | op by op | {' | '.join(sides)} |"
-    total: dict[str, Any] = {"program": "together"}
-    total["op_by_op"] = sum(each["op_by_op"] for each in programs)
-    for side in ("base", "stitch"):
-        total[side] = {level: sum(each[side][level] for each in programs) for level in levels}
     lines = [
         f"| {each['program']} | {each['op_by_op']} | "
-        + " | ".join(str(each[side][level]) for side in ("base", "stitch") for level in levels)
+        + " | ".join(f"{each['base'][level]} / {each['stitch'][level]}" for level in levels)
         + " |"
-        for each in (*programs, total)
+        for each in programs
     ]
+    together = [
+        " / ".join(str(sum(each[side][level] for each in programs)) for side in ("base", "stitch"))
+        for level in levels
+    ]
+    op_by_op = sum(each["op_by_op"] for each in programs)
+    lines.append(f"| together | {op_by_op} | {' | '.join(together)} |")
+    head = f"| program | op by op | {' | '.join(levels)} |"
     operators = max(each["operators"] for each in record["planning"])
     seconds = ", ".join(
-        f"{each['seconds']:.1f} s ({each['structure']})"
+        f"{each['seconds']:.1f} s {STRUCTURES[each['structure']]}"
         for each in record["planning"]
         if each["operators"] == operators
     )
