@@ -77,7 +77,7 @@ def asked(dims: int, constraints: int, problems: int, claims: int, seed: int, ba
 
 
 def kernels_of(name: str) -> dict[str, Any]:
-    """How many kernels a program needs: op by op, and at each level, without and with stitching."""
+    """Count a program's kernels: op by op, and at each level, without and with stitching."""
     planned = {
         side: {level: len(plan(program(name), level, stitch=on).kernels) for level in LEVELS}
         for side, on in (("base", False), ("stitch", True))

@@ -15,6 +15,20 @@ from mlc_course.dynamic_shape.ir import (
     parse,
 )
 
+# Sizes of the ten programs of the course.
+SMALL = {
+    "append_to_cache": {"B": 2, "A": 3, "P": 4, "D": 5, "S": 2, "Q": 4, "K": 6, "V": 6},
+    "bias_gelu": {"T": 6, "F": 5, "B": 2, "S": 3},
+    "embedding_layer_norm": {"V": 7, "H": 5, "B": 2, "S": 3, "T": 6},
+    "gated_quantize": {"T": 6, "F": 5, "B": 2, "S": 3, "R": 6},
+    "masked_softmax": {"B": 2, "S": 3, "K": 5, "R": 72},
+    "residual_layer_norm": {"T": 6, "H": 5, "B": 2, "S": 3},
+    "residual_rms_norm": {"B": 2, "S": 3, "H": 5, "T": 6},
+    "rotary_embedding": {"B": 2, "S": 3, "A": 2, "D": 8, "S2": 3, "E": 4},
+    "shifted_loss": {"B": 2, "S": 4, "V": 5, "S1": 3, "S2": 3, "M": 6},
+    "split_heads": {"B": 2, "S": 3, "W": 24, "A": 2, "D": 4, "W0": 8, "W1": 8, "W2": 8},
+}
+
 SIZE = re.compile(r"\[(.*?)\](i8|i64|i1)?")
 
 

@@ -127,7 +127,7 @@ def _reduced(flow: Flow, group: Sequence[int], inside: set[int]) -> set[int]:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What a reduction's operand is, seen as a matrix."""
+    """A reduction's operand, seen as a matrix."""
 
     rows: Dims
     columns: Dims
@@ -213,7 +213,7 @@ def _columns(
 
 
 class _Rows:
-    """How tensors divide into the rows of a kernel."""
+    """Divides tensors into the rows of a kernel."""
 
     def __init__(self, rows: Dims, columns: Dims, claims: _Claims) -> None:
         self.rows, self.columns, self.claims = rows, columns, claims

@@ -1,4 +1,4 @@
-"""What a planner knows of a program's sizes: all facts, or only some, to see what each is worth."""
+"""A planner knows all facts on a program's sizes, or only some, to see what each is worth."""
 
 from __future__ import annotations
 

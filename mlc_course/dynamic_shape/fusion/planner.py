@@ -143,7 +143,7 @@ class _Planner:
         return kernel.form, key(kernel.rows), key(kernel.columns)
 
     def _joined(self, one: int, other: int, *, stitch: bool) -> Kernel | Obstacle:
-        """What two groups would be together; an obstacle stays as long as both do."""
+        """Return what two groups are together; an obstacle stays as long as both do."""
         if one not in self.kernels or other not in self.kernels:
             return Obstacle("a matrix product is a call of a library")
         ours, theirs = self.kernels[one], self.kernels[other]

@@ -58,7 +58,7 @@ def simplified(module: Module) -> Module:
 
 
 def _lost(before: Module, after: Module) -> list[Constraint]:
-    """What follows no more, or is needed to compute a size that no input has."""
+    """Return facts that follow no more, or that a size is computed from which no input has."""
     kept = dict.fromkeys(after.facts())
     solver = Solver(Facts({dim.name: dim for dim in after.dims}, tuple(kept)))
     bound = {dim.name for dim in after.dims if after.binding(dim.name)}

@@ -216,7 +216,7 @@ class _Reader:
 
 
 def _key(found: Any) -> Hashable:
-    """What is the same for expressions of the same variables; two may go by one name."""
+    """Return the same for expressions of the same variables, of which two may have one name."""
     if isinstance(found, prim.BinaryOpExpr):
         return type(found).__name__, _key(found.a), _key(found.b)
     return found if isinstance(found, prim.Var) else str(found)

@@ -10,7 +10,7 @@ import pytest
 from cases import Tried
 from drawn_modules import drawn_module
 from kernel_rows import check_plan
-from shape_programs import layers, program_of
+from shape_programs import SMALL, layers, program_of
 
 from mlc_course.dynamic_shape.fusion import (
     LEVELS,
@@ -39,18 +39,6 @@ EXPECTED = {  # loop and input kernels; with stitch: none, eq, product, frontend
     "rotary_embedding": ((2, 1, 1, 1, 1), (2, 1, 1, 1, 1)),
     "shifted_loss": ((6, 5, 4, 5, 4), (6, 1, 1, 1, 1)),
     "split_heads": ((4, 1, 1, 1, 1), (4, 1, 1, 1, 1)),
-}
-SMALL = {
-    "append_to_cache": {"B": 2, "A": 3, "P": 4, "D": 5, "S": 2, "Q": 4, "K": 6, "V": 6},
-    "bias_gelu": {"T": 6, "F": 5, "B": 2, "S": 3},
-    "embedding_layer_norm": {"V": 7, "H": 5, "B": 2, "S": 3, "T": 6},
-    "gated_quantize": {"T": 6, "F": 5, "B": 2, "S": 3, "R": 6},
-    "masked_softmax": {"B": 2, "S": 3, "K": 5, "R": 72},
-    "residual_layer_norm": {"T": 6, "H": 5, "B": 2, "S": 3},
-    "residual_rms_norm": {"B": 2, "S": 3, "H": 5, "T": 6},
-    "rotary_embedding": {"B": 2, "S": 3, "A": 2, "D": 8, "S2": 3, "E": 4},
-    "shifted_loss": {"B": 2, "S": 4, "V": 5, "S1": 3, "S2": 3, "M": 6},
-    "split_heads": {"B": 2, "S": 3, "W": 24, "A": 2, "D": 4, "W0": 8, "W1": 8, "W2": 8},
 }
 
 
