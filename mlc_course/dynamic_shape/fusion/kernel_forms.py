@@ -262,7 +262,7 @@ def _keeps_rows(equation: Equation, dims: Dims, theirs: Sequence[int], ours: Seq
         case "broadcast", _:
             return any(_stay(given["dims"], at) and 1 not in dims[:at] for at in common)
         case _, "reduction":
-            return any(at <= min(given["axes"]) for at in common)
+            return any(at <= min(given["axes"], default=at) for at in common)
         case "transpose", _:
             return any(_stay(given["perm"], at) for at in common)
         case "slice" | "split" | "pad" | "concat", _:

@@ -28,10 +28,10 @@ class Knowledge:
         types = module.function.types
         stated: Iterable[Constraint]
         if level == "none":
-            name_of = module.function.name_of
+            first = len(module.function.inputs)
             self.sizes = [
                 tuple(
-                    dim if isinstance(dim, int) else f"axis{axis}_of_{name_of(value)[1:]}"
+                    dim if isinstance(dim, int) else _own_size(value, axis, first)
                     for axis, dim in enumerate(type_.dims)
                 )
                 for value, type_ in enumerate(types)
@@ -55,6 +55,7 @@ class Knowledge:
         self.solver = Solver(Facts(self.dims, self.stated))
         self._keys: dict[tuple[Dim, ...], Hashable] = {}
         self._holds: dict[Constraint, bool] = {}
+        self._possible: dict[tuple[Constraint, ...], bool] = {}
 
     def holds(self, claim: Constraint) -> bool:
         """Tell whether a claim on sizes is proved."""
@@ -62,13 +63,15 @@ class Knowledge:
             self._holds[claim] = isinstance(self.solver.ask(claim), Proved)
         return self._holds[claim]
 
-    def is_possible(self, claims: Sequence[Constraint]) -> bool:
+    def is_possible(self, claims: tuple[Constraint, ...]) -> bool:
         """Tell whether the facts leave room for some more."""
-        try:
-            Facts(self.dims, (*self.stated, *claims))
-        except Contradiction:
-            return False
-        return True
+        if claims not in self._possible:
+            try:
+                Facts(self.dims, (*self.stated, *claims))
+                self._possible[claims] = True
+            except Contradiction:
+                self._possible[claims] = False
+        return self._possible[claims]
 
     def key(self, dims: tuple[Dim, ...]) -> Hashable:
         """Return what is the same for products that are equal by facts on products."""
@@ -79,6 +82,11 @@ class Knowledge:
     def are_equal(self, left: tuple[Dim, ...], right: tuple[Dim, ...]) -> bool:
         """Tell whether two products are proved equal."""
         return self.key(left) == self.key(right) or self.holds(equal(left, right))
+
+
+def _own_size(value: int, axis: int, first: int) -> str:
+    """Name the size of one axis; an input and a result may have the same name."""
+    return f"axis{axis}_of_" + (f"input{value}" if value < first else str(value - first))
 
 
 def equal(left: Sequence[Dim], right: Sequence[Dim]) -> Constraint:

@@ -45,6 +45,12 @@ class Order:
         del self.place[other]
         return True
 
+    def is_between(self, one: int, other: int) -> bool:
+        """Tell whether one of two groups waits for a third that waits for the other."""
+        first, last = sorted((one, other), key=self.place.__getitem__)
+        low, high = self.place[first], self.place[last]
+        return self._reached(first, self.after, low, high, last) is None
+
     def _reached(
         self, start: int, there: Mapping[int, set[int]], low: int, high: int, end: int
     ) -> list[int] | None:

@@ -134,6 +134,11 @@ class _Planner:
                     kept = self.group[name]
                 else:
                     kept = name
+        names = sorted(self.kernels, key=self.order.place.__getitem__)
+        for kept, name in zip(names, names[1:], strict=False):
+            one, other = (self.group[each] for each in (kept, name))
+            if one != other and self.kernels[one].form == self.kernels[other].form:
+                has_merged |= self._merge(one, other, "beside", stitch=stitch)
         return has_merged
 
     def _size(self, kernel: Kernel) -> Hashable:
@@ -184,9 +189,12 @@ class _Planner:
             if self.kernels[name].form == self.kernels[later].form:
                 pairs.setdefault((name, later), "beside")
         for (name, later), side in pairs.items():
-            found = self._joined(name, later, stitch=stitch)
+            if self.order.is_between(name, later):
+                found: Kernel | Obstacle = Obstacle("another kernel or call runs between them")
+            else:
+                found = self._joined(name, later, stitch=stitch)
             if isinstance(found, Kernel):
-                found = Obstacle("another kernel or call runs between them")
+                found = Obstacle("they fit one kernel, but were not tried together")
             is_possible = not found.missing or self.knowledge.is_possible(found.missing)
             yield Refusal(
                 number[name], number[later], side, found.reason, found.missing, is_possible

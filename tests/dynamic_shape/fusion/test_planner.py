@@ -190,3 +190,64 @@ def test_kernels_grow_no_faster_than_operators() -> None:
         found = plan(layers(count))
         assert len(found.kernels) == count + 1 and found.calls == count
         check_plan(found, {"T": 3, "H": 2})
+
+
+def reasons(module: Module) -> list[tuple[str, tuple[object, ...]]]:
+    return [(refusal.reason, refusal.missing) for refusal in plan(module).refusals]
+
+
+@pytest.mark.parametrize("stated", ["", "tie_predicate_eq(H, F)", "tie_predicate_lt(H, F)"])
+def test_what_runs_between_is_the_reason_whatever_is_known_of_sizes(stated: str) -> None:
+    module = program_of(
+        "x [T, H]; w [H, F]",
+        """
+        %0 = exp(%x) : [T, H]
+        %1 = matmul(%0, %w) : [T, F]
+        %2 = exp(%1) : [T, F]
+        """,
+        "%2",
+        stated,
+    )
+    assert reasons(module) == [("another kernel or call runs between them", ())]
+
+
+def test_rows_of_different_widths_are_reduced_beside_each_other() -> None:
+    module = program_of(
+        "x [R, C]; y [R, D]",
+        """
+        %0 = reduce_max(%x) {axes = [1]} : [R]
+        %1 = reduce_max(%y) {axes = [1]} : [R]
+        """,
+        "%0, %1",
+    )
+    found = plan(module)
+    assert [kernel.form for kernel in found.kernels] == ["stitch"]
+    check_plan(found, {"R": 3, "C": 4, "D": 5})
+
+
+def test_sums_over_no_axis_are_planned() -> None:
+    module = program_of(
+        "x [T, H]",
+        """
+        %0 = reduce_max(%x) {axes = [1]} : [T]
+        %1 = reduce_sum(%0) {axes = []} : [T]
+        """,
+        "%1",
+    )
+    for level in LEVELS:
+        check_plan(plan(module, level), {"T": 3, "H": 4})
+
+
+def test_an_input_and_a_result_of_one_name_have_sizes_of_their_own() -> None:
+    module = program_of(
+        "0 [N, K]; y [M, L]",
+        """
+        %a = exp(%y) : [M, L]
+        %b = reduce_sum(%0) {axes = [1]} : [N]
+        %c = reduce_sum(%a) {axes = [1]} : [M]
+        """,
+        "%b, %c",
+    )
+    found = plan(module, "none")
+    assert len(found.kernels) == 2
+    check_plan(found, {"N": 2, "K": 3, "M": 4, "L": 5})
