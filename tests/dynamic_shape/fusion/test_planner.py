@@ -22,6 +22,7 @@ from mlc_course.dynamic_shape.fusion import (
 )
 from mlc_course.dynamic_shape.fusion.flow import Flow
 from mlc_course.dynamic_shape.ir import (
+    Module,
     said,
 )
 from mlc_course.dynamic_shape.programs import NAMES, program
