@@ -43,7 +43,7 @@ def run(
     for line in _lines(found, knowledge, explain=explain):
         print(line)
     if json_path is not None:
-        write_text(json_path, json.dumps(_data(found), indent=2) + "\n")
+        write_text(json_path, json.dumps(_data(found, knowledge), indent=2) + "\n")
     if plot_path is not None:
         plans = [plan(module, level, stitch=stitch) for level in LEVELS]
         kind, drawn = plot_path.suffix, io.BytesIO()
@@ -77,7 +77,8 @@ def _lines(found: Plan, knowledge: Knowledge, *, explain: bool) -> Iterator[str]
         others = sum(not merge.facts for merge in found.merges)
         yield f"{_number(others, 'merge')} without a fact"
     for refusal in found.refusals if explain else ():
-        yield f"not merged: kernels {refusal.first + 1} and {refusal.second + 1}; {_why(refusal)}"
+        why = _why(refusal, knowledge)
+        yield f"not merged: kernels {refusal.first + 1} and {refusal.second + 1}; {why}"
 
 
 def _number(count: int, name: str) -> str:
@@ -118,15 +119,15 @@ def _all(facts: Sequence[Constraint]) -> str:
     return " and ".join(map(said, facts))
 
 
-def _why(refusal: Refusal) -> str:
+def _why(refusal: Refusal, knowledge: Knowledge) -> str:
     if not refusal.missing:
         return refusal.reason
-    if not refusal.is_possible:
+    if not knowledge.is_possible(refusal.missing):
         return f"they would need {_all(refusal.missing)}, which the facts rule out"
     return f"they would be if {_all(refusal.missing)} were known"
 
 
-def _data(found: Plan) -> dict[str, Any]:
+def _data(found: Plan, knowledge: Knowledge) -> dict[str, Any]:
     name = found.module.function.name_of
     return {
         "function": found.module.function.name,
@@ -159,7 +160,7 @@ def _data(found: Plan) -> dict[str, Any]:
                 "side": refusal.side,
                 "reason": refusal.reason,
                 "missing": list(map(said, refusal.missing)),
-                "is_possible": refusal.is_possible,
+                "is_possible": knowledge.is_possible(refusal.missing),
             }
             for refusal in found.refusals
         ],

@@ -24,7 +24,7 @@ def both(one: Array, other: Array) -> Array:
 def rows_needed(
     equation: Equation, operands: list[Array], shape: tuple[int, ...], *, is_here: bool
 ) -> Array:
-    """Of which row of the kernel's reductions each element of a value is made."""
+    """Return the row of the kernel's reductions that each element of a value needs."""
     given = dict(equation.attributes)
     kind = equation.op.kind
     if kind == "source" or not is_here:

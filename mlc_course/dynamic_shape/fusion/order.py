@@ -49,6 +49,8 @@ class Order:
         """Tell whether one of two groups waits for a third that waits for the other."""
         first, last = sorted((one, other), key=self.place.__getitem__)
         low, high = self.place[first], self.place[last]
+        if len(self.before[last]) < len(self.after[first]):
+            return self._reached(last, self.before, low, high, first) is None
         return self._reached(first, self.after, low, high, last) is None
 
     def _reached(

@@ -36,7 +36,7 @@ class Merge:
 class Refusal:
     """Two kernels, by number, that are not one, and why.
 
-    With ``missing`` known, they would be; ``is_possible`` says whether the facts leave room for it.
+    With ``missing`` known, they would be; ``Knowledge.is_possible`` says whether that can be.
     """
 
     first: int
@@ -44,7 +44,6 @@ class Refusal:
     side: Side
     reason: str
     missing: tuple[Constraint, ...] = ()
-    is_possible: bool = True
 
 
 @dataclass(frozen=True)
@@ -161,13 +160,14 @@ class _Planner:
         return found
 
     def _merge(self, one: int, other: int, side: Side, *, stitch: bool) -> bool:
+        if self.order.is_between(one, other):
+            return False
         found = self._joined(one, other, stitch=stitch)
         if isinstance(found, Obstacle):
             return False
         ours, theirs = self.kernels[one], self.kernels[other]
         small, large = sorted((one, other), key=lambda each: len(self.kernels[each].values))
-        if not self.order.merge(large, small):
-            return False
+        self.order.merge(large, small)
         known = {*ours.facts, *theirs.facts}
         new = tuple(fact for fact in found.facts if fact not in known)
         self.merges.append(Merge(ours.values, theirs.values, side, new))
@@ -195,7 +195,4 @@ class _Planner:
                 found = self._joined(name, later, stitch=stitch)
             if isinstance(found, Kernel):
                 found = Obstacle("they fit one kernel, but were not tried together")
-            is_possible = not found.missing or self.knowledge.is_possible(found.missing)
-            yield Refusal(
-                number[name], number[later], side, found.reason, found.missing, is_possible
-            )
+            yield Refusal(number[name], number[later], side, found.reason, found.missing)

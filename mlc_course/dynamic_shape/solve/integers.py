@@ -88,7 +88,7 @@ class _TooMuch(Exception):
 
 
 class _Work:
-    """How much may still be computed."""
+    """A limit to what may still be computed."""
 
     def __init__(self, left: int) -> None:
         self.left = left

@@ -48,6 +48,7 @@ def test_groups_merge_just_where_no_cycle_closes(full: bool, seed: int, tried: T
             joined = {name: set(members) for name, members in groups.items()}
             joined[one] |= joined.pop(other)
             closes = has_cycle(set(joined), arrows(joined, readers))
+            assert order.is_between(one, other) == closes
             assert order.merge(one, other) == (not closes)
             groups = groups if closes else joined
             merged, refused = merged + (not closes), refused + closes

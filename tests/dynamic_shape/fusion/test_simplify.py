@@ -211,7 +211,7 @@ def test_less_is_left(name: str) -> None:
 
 
 def knows_as_much(before: Module, after: Module) -> None:
-    """What was known of sizes that are left follows from what is known now."""
+    """Check that all that was known of sizes that are left follows from what is known now."""
     solver = Solver(Facts({dim.name: dim for dim in after.dims}, after.facts()))
     names = {dim.name for dim in after.dims}
     for fact in before.facts():

@@ -1,4 +1,4 @@
-"""What an attack on programs has found: each is refused where it stands, and none crashes."""
+"""Programs that an attack has found are refused where they are wrong, and none crashes."""
 
 from __future__ import annotations
 

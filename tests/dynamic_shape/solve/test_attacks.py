@@ -1,4 +1,4 @@
-"""What an attack on the solver has found: models, proofs and contradictions that were none."""
+"""An attack on the solver has found models, proofs and contradictions that were none."""
 
 from __future__ import annotations
 
