@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mlc_course.dynamic_shape.ir import Constraint
 from mlc_course.dynamic_shape.solve.echelon import Multipliers
@@ -57,7 +57,13 @@ class ByDivisors:
 
 @dataclass(frozen=True)
 class ByFactors:
-    """The largest sizes in the ranges of all factors have a product within the limit."""
+    """The largest sizes of all factors have a product within the limit.
+
+    The factors are those of the claim's product, or of one that a multiple of ``facts`` in the
+    system of products makes equal to it; where it has divisors, these are as small as they can be.
+    """
+
+    facts: Multipliers = field(default_factory=dict)
 
 
 Proof = ByProducts | BySums | ByPrimes | ByBounds | ByDivisors | ByFactors

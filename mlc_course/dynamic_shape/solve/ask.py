@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import prod
@@ -33,7 +34,7 @@ from mlc_course.dynamic_shape.solve.answers import (
     Step,
     Unknown,
 )
-from mlc_course.dynamic_shape.solve.echelon import Vector, add_to, unknowns
+from mlc_course.dynamic_shape.solve.echelon import Multipliers, Vector, add_to, unknowns
 from mlc_course.dynamic_shape.solve.facts import Facts
 from mlc_course.dynamic_shape.solve.integers import Beyond, Bounded, Cut, at_most
 from mlc_course.dynamic_shape.solve.models import Models
@@ -41,12 +42,15 @@ from mlc_course.dynamic_shape.solve.systems import (
     affine,
     bounds_of,
     check_sizes,
+    is_within,
+    log,
     product_equation,
     ratio,
     sum_equation,
 )
 
 ONE = Fraction(1)
+MOST_REPLACED = 200  # products that are compared with a limit
 NEW = -1  # in the place of a number: the claim that is asked
 
 
@@ -81,8 +85,8 @@ class Solver:
                 return self._divides(claim)
             case Less():
                 return self._bounds(claim)
-            case AtMost(sizes, _):
-                return self._bounds(claim) if len(sizes) == 1 else self._factors(claim)
+            case AtMost():
+                return self._bounds(claim) or self._factors(claim)
         assert_never(claim)
 
     # Each of these tries one kind of proof.
@@ -197,13 +201,23 @@ class Solver:
         return ByBounds(tuple(inequalities), tuple(lists))
 
     def _factors(self, claim: AtMost) -> ByFactors | None:
-        total = 1
-        for dim in claim.sizes:
-            largest = dim if isinstance(dim, int) else self.facts.dims[dim].largest
-            if largest is None:
+        """Replace factors by those that facts on products give, until the largest sizes fit."""
+        products, dims = self.facts.products, self.facts.dims
+        waiting: deque[tuple[Vector, Multipliers]] = deque([(log(claim.sizes), {})])
+        for _ in range(MOST_REPLACED):
+            if not waiting:
                 return None
-            total *= largest
-        return ByFactors() if total <= claim.limit else None
+            product, used = waiting.popleft()
+            if is_within(product, claim.limit, dims):
+                return ByFactors(used)
+            for name in unknowns(product):
+                for fact in products.facts_of[name]:
+                    times = product[name] / products.vectors[fact][name]
+                    replaced = dict(product)
+                    add_to(replaced, products.vectors[fact], -times)
+                    if fact not in used:
+                        waiting.append((replaced, used | {fact: times}))
+        return None
 
     def _certificate(self, claim: Constraint, proof: Proof) -> Certificate:
         needed: dict[int, Step] = {}
@@ -220,10 +234,8 @@ class Solver:
 def facts_in(proof: Proof) -> Iterator[int]:
     """Yield the numbers of the facts that a proof uses."""
     match proof:
-        case ByProducts(facts) | BySums(facts) | ByDivisors(facts):
+        case ByProducts(facts) | BySums(facts) | ByDivisors(facts) | ByFactors(facts):
             yield from facts
-        case ByFactors():
-            pass
         case ByPrimes(cuts):
             for lists in cuts.values():
                 yield from _facts_of_cuts(lists)

@@ -32,6 +32,8 @@ from mlc_course.dynamic_shape.solve.systems import (
     check_names,
     check_sizes,
     inequalities,
+    is_within,
+    log,
     product_equation,
     ratio,
     sum_equation,
@@ -75,7 +77,7 @@ def _is_sound(step: Step, facts: dict[int, Claim], dims: Dims) -> bool:
 
 def _multipliers(proof: Proof) -> Iterator[Fraction | int]:
     match proof:
-        case ByProducts(facts) | BySums(facts) | ByDivisors(facts):
+        case ByProducts(facts) | BySums(facts) | ByDivisors(facts) | ByFactors(facts):
             yield from facts.values()
         case ByPrimes() | ByBounds():
             lists = proof.cuts if isinstance(proof, ByBounds) else proof.cuts.values()
@@ -103,8 +105,8 @@ def follows(step: Step, facts: dict[int, Claim], dims: Dims) -> bool:
             return _is_multiple(step, of, sum_equation, facts)
         case ByDivisors(of):
             return _is_divided(step, of, facts)
-        case ByFactors():
-            return _factors_fit(step, dims)
+        case ByFactors(of):
+            return _factors_fit(step, of, facts, dims)
         case ByPrimes(cuts):
             return _holds_of_primes(step, cuts, facts)
         case ByBounds(below, lists):
@@ -149,12 +151,11 @@ def _is_divided(step: Step, of: Multipliers, facts: dict[int, Claim]) -> bool:
     return False
 
 
-def _factors_fit(step: Step, dims: Dims) -> bool:
+def _factors_fit(step: Step, of: Multipliers, facts: dict[int, Claim], dims: Dims) -> bool:
     if not isinstance(step.claim, AtMost):
         return False
-    largest = [dim if isinstance(dim, int) else dims[dim].largest for dim in step.claim.sizes]
-    known = [each for each in largest if each is not None]
-    return len(known) == len(largest) and prod(known) <= step.claim.limit
+    rest = _rest(log(step.claim.sizes), of, product_equation, facts)
+    return rest is not None and is_within(rest, step.claim.limit, dims)
 
 
 def _holds_of_primes(

@@ -45,8 +45,9 @@ def _how(proof: Proof, names: dict[int, str]) -> str:
             return _multiples(facts, names, "{times}*({fact})", "a sum of ")
         case ByDivisors(facts):
             return _multiples(facts, names, "{times}*({fact})", "each term is a multiple, with ")
-        case ByFactors():
-            return "the product of the largest sizes"
+        case ByFactors(facts):
+            by = f", with {_named(proof, names)}" if facts else ""
+            return f"the product of the largest sizes{by}"
         case ByPrimes(cuts):
             primes = ", ".join(str(prime) for prime in cuts if prime != EVERY_OTHER)
             of = f"of {primes} and every other prime" if primes else "of every prime"

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import zip_longest
 from math import gcd, lcm, prod
 
 from mlc_course.dynamic_shape.ir import (
+    AtMost,
     Constraint,
     Dim,
     Divisible,
@@ -215,8 +217,9 @@ class Models:
         if base is None or not holds(claim, base):
             return base
         groups = {id(self.groups[d]): self.groups[d] for d in dims_of(claim) if isinstance(d, str)}
-        tries = [self.tries(group) for group in groups.values()]
-        for found in zip(*tries, strict=False):
+        beyond = claim.limit + 1 if isinstance(claim, AtMost) else None
+        tries = [self.tries(group, beyond) for group in groups.values()]
+        for found in zip_longest(*tries, fillvalue={}):  # a group without more keeps its base
             model = base.copy()
             for sizes in found:
                 model |= sizes
@@ -224,17 +227,22 @@ class Models:
                 return model
         return None
 
-    def tries(self, group: Group) -> Iterator[dict[str, int]]:
-        """Yield some sizes of a group's dimensions that keep its constraints."""
+    def tries(self, group: Group, also: int | None = None) -> Iterator[dict[str, int]]:
+        """Yield some sizes of a group's dimensions that keep its constraints; ``also`` is tried."""
         rng = random.Random(0)
         for _ in range(TRIES):
             steps = [MOST_STEPS]
-            found = self._complete({}, group, rng, steps)
+            found = self._complete({}, group, rng, steps, also)
             if found is not None:
                 yield found
 
     def _complete(
-        self, sizes: dict[str, int], group: Group, rng: random.Random, steps: list[int]
+        self,
+        sizes: dict[str, int],
+        group: Group,
+        rng: random.Random,
+        steps: list[int],
+        also: int | None,
     ) -> dict[str, int] | None:
         sizes = dict(sizes)
         while True:
@@ -261,8 +269,8 @@ class Models:
         if not left:
             return sizes
         name = rng.choice(left)
-        for size in self._candidates(name, group, sizes, rng):
-            found_all = self._complete({**sizes, name: size}, group, rng, steps)
+        for size in self._candidates(name, group, sizes, rng, also):
+            found_all = self._complete({**sizes, name: size}, group, rng, steps, also)
             if found_all is not None:
                 return found_all
             if steps[0] < 0:
@@ -270,7 +278,12 @@ class Models:
         return None
 
     def _candidates(
-        self, name: str, group: Group, sizes: Mapping[str, int], rng: random.Random
+        self,
+        name: str,
+        group: Group,
+        sizes: Mapping[str, int],
+        rng: random.Random,
+        also: int | None,
     ) -> list[int]:
         dim = self.facts.dims[name]
         low, high = dim.smallest, dim.largest
@@ -287,6 +300,8 @@ class Models:
                     step = step * more // gcd(step, more)
         found = [step * rng.choice(FRIENDLY) for _ in range(3)]
         found += [at_least, -(-at_least // step) * step, *dim.likely]
+        if also is not None:
+            found += [-(-also // step) * step]
         for low, high in dim.ranges:
             top = low + 40 if high is None else high
             found += [low, rng.randint(low, top), top]

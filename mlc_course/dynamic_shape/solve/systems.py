@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import isqrt, prod
+from math import isqrt, lcm, prod
 
 from mlc_course.dynamic_shape.ir import (
     LARGEST,
@@ -33,6 +33,7 @@ from mlc_course.dynamic_shape.solve.integers import Cut, Equation
 from mlc_course.errors import UsageError, check_known
 
 ONE = Fraction(1)
+MOST_POWERS = 64  # of a size, to compare a product with a limit
 Dims = Mapping[str, SymbolicDim]
 
 
@@ -122,6 +123,37 @@ def ratio(above: Sequence[Dim], below: Sequence[Dim]) -> Vector:
     total = log(above)
     add_to(total, log(below), -ONE)
     return total
+
+
+def is_within(product: Vector, limit: int, dims: Dims) -> bool:
+    """Tell whether a product is at most a limit for all sizes in their ranges, by its logarithm.
+
+    False where that takes a high power to tell.
+    """
+    scale = lcm(*(by.denominator for by in product.values()))
+    if limit < 1 or scale > MOST_POWERS:
+        return False
+    above: int = 1
+    below: int = limit**scale
+    for key, by in product.items():
+        times = int(abs(by) * scale)
+        size = _extreme(key, dims, is_largest=by > 0)
+        if size is None or times > MOST_POWERS:
+            return False
+        if by > 0:
+            above *= size**times
+        else:
+            below *= size**times
+    return above <= below
+
+
+def _extreme(key: str | int, dims: Dims, *, is_largest: bool) -> int | None:
+    """Return the largest or the smallest value of a factor, or None."""
+    if isinstance(key, int):
+        return key
+    if key not in dims:  # a quotient
+        return None if is_largest else 1
+    return dims[key].largest if is_largest else dims[key].smallest
 
 
 def product_equation(fact: int, claim: Claim) -> Vector | None:

@@ -19,6 +19,7 @@ from mlc_course.dynamic_shape.ir import (
     ProductEq,
     SymbolicDim,
     holds,
+    parse_constraint,
     said,
 )
 from mlc_course.dynamic_shape.solve import (
@@ -30,10 +31,11 @@ from mlc_course.dynamic_shape.solve import (
     Unknown,
     check_certificate,
 )
-from mlc_course.dynamic_shape.solve.answers import ByProducts
+from mlc_course.dynamic_shape.solve.answers import ByFactors, ByProducts, Step
 from mlc_course.errors import Contradiction, UsageError, WrongResult
 
 ABCDEF = free("abcdef")
+ONE = Fraction(1)
 SUM = AffineEq("a", ((1, "b"), (1, "c")))
 # What BladeDISC's one-step rewriting misses, then what each other procedure is for.
 PROVED: list[tuple[list[Constraint], Constraint]] = [
@@ -239,3 +241,73 @@ def test_a_long_chain_of_equal_sizes_is_read_link_by_link() -> None:
     with pytest.raises(Contradiction) as refused:
         Facts(free(names), [*facts, Less(names[-1], names[-3])])
     assert refused.value.got == "S1997 == S1998; S1998 == S1999; S1999 < S1997"
+
+
+TWO_RANGES = free("TUH") | {"B": SymbolicDim("B", ((2, 8),)), "S": SymbolicDim("S", ((1, 512),))}
+
+
+@pytest.mark.parametrize(
+    ("formulas", "sizes", "limit"),
+    [
+        ("", "BS", 4096),
+        ("T == B*S", "T", 4096),
+        ("T == B*S;T == U*B", "U", 512),
+        ("T*H == B*S*H;U == T", "UB", 2**15),
+        ("U*U == B*S", "U", 64),
+        ("U*B == S", "U", 256),
+        ("S % U == 0", "U", 512),
+        ("U == 3*T;T == B*S", "U", 3 * 4096),
+    ],
+)
+def test_a_product_is_bounded_by_the_ranges_of_what_it_is_equal_to(
+    formulas: str, sizes: str, limit: int
+) -> None:
+    stated = [parse_constraint(each) for each in formulas.split(";") if each]
+    solver = Solver(Facts(TWO_RANGES, stated))
+    claim = AtMost(tuple(sizes), limit)
+    answer = solver.ask(claim)
+    assert isinstance(answer, Proved)
+    check_certificate(answer.certificate, claim, TWO_RANGES, stated)
+    larger = solver.ask(AtMost(tuple(sizes), limit - 1))
+    assert isinstance(larger, Refuted) and all(holds(each, larger.model) for each in stated)
+
+
+@pytest.mark.parametrize(
+    ("claim", "facts"),
+    [
+        (AtMost(("T",), 4095), {5: 1}),
+        (AtMost(("T",), 4096), {}),
+        (AtMost(("T",), 4096), {5: -1}),
+        (AtMost(("T",), 4096), {5: Fraction(1, 2)}),
+        (AtMost(("T",), 4096), {5: 10**9}),
+        (AtMost(("T",), 4096), {5: Fraction(1, 10**9)}),
+        (AtMost(("T",), 4096), {5: 1.0}),
+        (AtMost(("T",), 4096), {10: 1}),
+        (AtMost(("B",), 4096), {6: 1}),
+        (AtMost(("U",), 63), {7: Fraction(1, 2)}),
+        (AtMost(("U",), -64), {7: Fraction(1, 2)}),
+        (AtMost(("T",), 0), {5: 1}),
+        (AtMost(("H",), 2), {8: 1}),  # 2 times a quotient that may be large
+        (Divisible(("T",), (1,)), {5: 1}),
+    ],
+)
+def test_a_bound_that_facts_on_products_do_not_give_is_refused(
+    claim: Constraint, facts: dict[int, Fraction]
+) -> None:
+    stated = [parse_constraint(each) for each in ("T == B*S", "B < S", "U*U == B*S", "H % 2 == 0")]
+    rights = [(AtMost(("T",), 4096), {5: ONE}), (AtMost(("U",), 64), {7: ONE / 2})]
+    for right, of in rights:
+        check_certificate(Certificate((Step(9, right, ByFactors(of)),)), right, TWO_RANGES, stated)
+    with pytest.raises(WrongResult, match="does not follow"):
+        check_certificate(
+            Certificate((Step(9, claim, ByFactors(facts)),)), claim, TWO_RANGES, stated
+        )
+
+
+def test_what_grows_without_end_is_beyond_any_limit() -> None:
+    for formulas, sizes in (("", "a"), ("c == a + b", "c"), ("c == a*b;a % 64 == 0", "cd")):
+        stated = [parse_constraint(each) for each in formulas.split(";") if each]
+        claim = AtMost(tuple(sizes), 10**9)
+        answer = Solver(Facts(ABCDEF, stated)).ask(claim)
+        assert isinstance(answer, Refuted) and not holds(claim, answer.model)
+        assert all(holds(each, answer.model) for each in stated)
