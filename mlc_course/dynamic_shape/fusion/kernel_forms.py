@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mlc_course.dynamic_shape.fusion.flow import Flow
-from mlc_course.dynamic_shape.fusion.knowledge import Knowledge, equal
+from mlc_course.dynamic_shape.fusion.knowledge import Knowledge
 from mlc_course.dynamic_shape.ir import Constraint, Dim, Equation
+from mlc_course.dynamic_shape.solve import equal_products
 
 Form = Literal["loop", "input", "stitch"]
 Dims = tuple[Dim, ...]
@@ -56,7 +57,7 @@ class _Claims:
     def need(self, left: Dims, right: Dims) -> None:
         """Note that two products must be equal."""
         if left != right:
-            claim = equal(left, right)
+            claim = equal_products(left, right)
             are_equal = self.knowledge.are_equal(left, right)
             if not are_equal or sorted(map(str, left)) != sorted(map(str, right)):
                 (self.used if are_equal else self.missing)[claim] = None

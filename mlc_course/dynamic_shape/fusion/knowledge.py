@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from typing import Literal, get_args
 
-from mlc_course.dynamic_shape.ir import Constraint, Dim, Eq, Module, ProductEq, SymbolicDim
-from mlc_course.dynamic_shape.solve import Facts, Proved, Solver
+from mlc_course.dynamic_shape.ir import Constraint, Dim, Eq, Module, SymbolicDim
+from mlc_course.dynamic_shape.solve import Facts, Proved, Solver, equal_products
 from mlc_course.errors import Contradiction, check_known
 
 Level = Literal["none", "eq", "product", "frontend", "all"]
@@ -81,21 +80,9 @@ class Knowledge:
 
     def are_equal(self, left: tuple[Dim, ...], right: tuple[Dim, ...]) -> bool:
         """Tell whether two products are proved equal."""
-        return self.key(left) == self.key(right) or self.holds(equal(left, right))
+        return self.key(left) == self.key(right) or self.holds(equal_products(left, right))
 
 
 def _own_size(value: int, axis: int, first: int) -> str:
     """Name the size of one axis; an input and a result may have the same name."""
     return f"axis{axis}_of_" + (f"input{value}" if value < first else str(value - first))
-
-
-def equal(left: Sequence[Dim], right: Sequence[Dim]) -> Constraint:
-    """Return the claim that two products are equal, without what they have in common."""
-    ours, others = Counter(left), Counter(right)
-    sides = [
-        tuple(sorted(side.elements(), key=str)) or (1,) for side in (ours - others, others - ours)
-    ]
-    first, second = sorted(sides, key=lambda side: (-len(side), str(side)))
-    if len(first) == len(second) == 1:
-        return Eq(first[0], second[0])
-    return ProductEq(first, second)
