@@ -479,6 +479,12 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
             )
         )
     ),
+    "shape-queries": lambda: fenced(
+        command(
+            "mlc-course shapes residual_layer_norm"
+            " --query 'reshape_kind %0' --query 'same_count %4 %1' --query 'fits %5 4 48K'"
+        )
+    ),
     "claims": claims,
     "fuse": lambda: fenced(
         "\n".join(

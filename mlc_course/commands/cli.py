@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mlc_course import __version__
+from mlc_course.commands import shape_forms
 from mlc_course.errors import CourseError
 from mlc_course.parallel import INTERRUPTED
 
@@ -235,6 +236,8 @@ def add_shapes(subparsers: Subparsers) -> None:
     parser = _subcommand(
         subparsers, "shapes", "ask what follows from a program's shape constraints"
     )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = shape_forms.in_words()
     parser.add_argument("source", metavar="FILE", help="a program's file, or a name of the course")
     parser.add_argument(
         "--query",
@@ -242,7 +245,8 @@ def add_shapes(subparsers: Subparsers) -> None:
         action="append",
         default=[],
         metavar="'B*S == T'",
-        help="a claim on sizes, to be proved or refuted; may be given several times",
+        help="a claim on sizes, or a query of values, to be proved or refuted; may be given several"
+        " times",
     )
     parser.add_argument(
         "--simplify",

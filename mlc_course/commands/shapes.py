@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from mlc_course.commands.output import check_file, write_text
+from mlc_course.commands.shape_questions import Question, Reply, read_question, shape_text
 from mlc_course.dynamic_shape.fusion import simplified
-from mlc_course.dynamic_shape.ir import Module, parse, parse_constraint, said, text
+from mlc_course.dynamic_shape.ir import Constraint, Module, parse, said, text
 from mlc_course.dynamic_shape.programs import NAMES, program
 from mlc_course.dynamic_shape.solve import (
-    Answer,
+    AllProved,
+    Certificate,
     Facts,
-    Proved,
     Refuted,
+    Reshape,
     Solver,
+    Unknown,
     check_certificate,
+    equal_products,
     explained,
 )
 from mlc_course.errors import CourseError, UsageError
 
 PROVED, REFUTED, UNKNOWN = 0, 1, 2
+SAME = equal_products((), ())  # what is left to claim of two products of the same sizes
 
 
 def run(
@@ -30,32 +35,32 @@ def run(
 ) -> int:
     """Print the facts of a program and the answer to each query; write it simplified if asked.
 
-    Returns 0 if all claims are proved, 1 if one is refuted, and 2 if one stays unknown.
+    Returns 0 if all are proved, 1 if one is refuted, and 2 if one stays unknown.
     """
     check_file(simplify_path)
     module = read(source)
-    claims = [parse_constraint(query) for query in queries]
+    questions = [read_question(query, module) for query in queries]
     dims, stated = {dim.name: dim for dim in module.dims}, module.facts()
     solver = Solver(Facts(dims, stated))
-    answers = [(claim, solver.ask(claim)) for claim in claims]
-    for claim, answer in answers:
-        if isinstance(answer, Proved):
-            check_certificate(answer.certificate, claim, dims, stated)
+    answers = [(question, question.answer(solver)) for question in questions]
+    for question, answer in answers:
+        for claim, certificate in _proofs(question, answer):
+            check_certificate(certificate, claim, dims, stated)
     if simplify_path is not None:
         write_text(simplify_path, text(simplified(module)))
     if as_json:
-        said_so = [_data(said(claim), answer, module) for claim, answer in answers]
+        said_so = [_data(question, answer, module) for question, answer in answers]
         print(json.dumps({"facts": list(map(said, stated)), "answers": said_so}, indent=2))
     else:
         _print_facts(module)
-        for claim, answer in answers:
-            print(f"\n{said(claim)}")
-            for line in _lines(answer, module):
+        for question, answer in answers:
+            print(f"\n{question.text}")
+            for line in _lines(question, answer, module):
                 print(f"  {line}")
     kinds = {type(answer) for _, answer in answers}
     if Refuted in kinds:
         return REFUTED
-    return PROVED if kinds <= {Proved} else UNKNOWN
+    return UNKNOWN if Unknown in kinds else PROVED
 
 
 def read(source: str) -> Module:
@@ -84,19 +89,52 @@ def _print_facts(module: Module) -> None:
         print(f"  {said(fact):<32} {where}")
 
 
-def _lines(answer: Answer, module: Module) -> list[str]:
-    match answer:
-        case Proved(certificate):
-            dims = {dim.name: dim for dim in module.dims}
-            return ["proved", *explained(certificate, dims, module.facts())]
+def _proofs(question: Question, reply: Reply) -> Iterator[tuple[Constraint, Certificate]]:
+    """Yield what was proved, with the proofs."""
+    match reply:
+        case AllProved(certificates):
+            yield from zip(question.claims, certificates, strict=True)
+        case Reshape(groups):
+            yield from ((group.claim, group.certificate) for group in groups)
+
+
+def _steps(question: Question, reply: Reply, module: Module) -> list[str]:
+    """Return the steps of all proofs in words, each once, but for those of the same sizes."""
+    dims, stated = {dim.name: dim for dim in module.dims}, module.facts()
+    proofs = [each for claim, each in _proofs(question, reply) if claim != SAME]
+    return list(dict.fromkeys(line for each in proofs for line in explained(each, dims, stated)))
+
+
+def _groups(question: Question, found: Reshape) -> Iterator[str]:
+    """Yield the sizes that go with each other, such as ``[T] -> [B, S]``."""
+    operand, result = question.reshape or ((), ())
+    for group in found.groups:
+        before = operand[group.operand.start : group.operand.stop]
+        after = result[group.result.start : group.result.stop]
+        yield f"{shape_text(before)} -> {shape_text(after)}"
+
+
+def _lines(question: Question, reply: Reply, module: Module) -> list[str]:
+    match reply:
+        case AllProved():
+            return ["proved", *_steps(question, reply, module)]
+        case Reshape():
+            found = f"proved: {reply.kind}, {', '.join(_groups(question, reply)) or 'no axes'}"
+            return [found, *_steps(question, reply, module)]
         case Refuted(model):
             return ["refuted", ", ".join(f"{name} = {size}" for name, size in model.items())]
-    return ["unknown: neither a proof nor a counter-example was found"]
+        case Unknown():
+            return ["unknown: neither a proof nor a counter-example was found"]
+    assert_never(reply)
 
 
-def _data(claim: str, answer: Answer, module: Module) -> dict[str, Any]:
-    kind, *steps = _lines(answer, module)
-    found: dict[str, Any] = {"claim": claim, "answer": kind.split(":")[0]}
-    if isinstance(answer, Refuted):
-        return found | {"sizes": dict(answer.model)}
-    return found | ({"steps": steps} if steps else {})
+def _data(question: Question, reply: Reply, module: Module) -> dict[str, Any]:
+    found: dict[str, Any] = {"claim": question.text}
+    match reply:
+        case Refuted(model):
+            return found | {"answer": "refuted", "sizes": dict(model)}
+        case Unknown():
+            return found | {"answer": "unknown"}
+        case Reshape():
+            found |= {"kind": reply.kind, "groups": list(_groups(question, reply))}
+    return found | {"answer": "proved", "steps": _steps(question, reply, module)}

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from shape_programs import program_of
 
-from mlc_course.commands.shapes import PROVED, REFUTED, run
+from mlc_course.commands import main
+from mlc_course.commands.shape_forms import FORMS
+from mlc_course.commands.shape_questions import read_question
+from mlc_course.commands.shapes import PROVED, REFUTED, UNKNOWN, run
 from mlc_course.dynamic_shape.ir import parse, text
 from mlc_course.dynamic_shape.programs import program
-from mlc_course.errors import TextError, UsageError
+from mlc_course.errors import CourseError, TextError, UsageError
 
 Captured = pytest.CaptureFixture[str]
 
@@ -46,6 +52,135 @@ def test_a_program_is_written_with_less_to_do(tmp_path: Path, capsys: Captured) 
     assert {dim.name for dim in after.dims} == {"B", "S", "W", "A", "D", "W0"}
     with pytest.raises(UsageError, match="cannot write"):
         run(source="split_heads", queries=[], as_json=False, simplify_path=tmp_path)
+
+
+ANSWERS = {  # of @residual_layer_norm, and others that are named; the first two lines of an answer
+    "same_shape %x %4": ("same_shape %x [T, H] %4 [T, H]", "proved"),
+    "same_shape %0  %4": ("same_shape %0 [B, S, H] %4 [T, H]", "refuted"),
+    "same_count %0 %4": ("same_count %0 [B, S, H] %4 [T, H]", "proved"),
+    "same_count %0 %5": ("same_count %0 [B, S, H] %5 [T]", "refuted"),
+    "equal_prefixes %0 2 %4 1": ("equal_prefixes %0 [B, S, H] 2 %4 [T, H] 1", "proved"),
+    "equal_prefixes %0 1 %4 1": ("equal_prefixes %0 [B, S, H] 1 %4 [T, H] 1", "refuted"),
+    "is_divisible %4 1": ("is_divisible %4 [T, H] 1", "proved"),
+    "is_divisible %4 8": ("is_divisible %4 [T, H] 8", "refuted"),
+    "broadcast_is_redundant %1": (
+        "broadcast_is_redundant %1 [B, S, H] from [H]",
+        "refuted",
+    ),
+    "reshape_kind %0": (
+        "reshape_kind %0 [B, S, H] from [T, H]",
+        "proved: expand, [T] -> [B, S], [H] -> [H]",
+    ),
+    "reshape_kind %4": (
+        "reshape_kind %4 [T, H] from [B, S, H]",
+        "proved: collapse, [B, S] -> [T], [H] -> [H]",
+    ),
+    " fits %5 4 48K ": ("fits %5 [T] 4 48K", "refuted"),
+}
+
+
+@pytest.mark.parametrize("query", ANSWERS)
+def test_a_query_of_values_is_printed_with_their_shapes_and_answered(
+    query: str, capsys: Captured
+) -> None:
+    text, answer = ANSWERS[query]
+    expected = REFUTED if answer == "refuted" else PROVED
+    assert run(source="residual_layer_norm", queries=[query], as_json=False) == expected
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[lines.index("") + 1 :][:2] == [text, f"  {answer}"]
+    assert "1 == 1" not in "".join(lines)
+
+
+def test_ranges_make_tensors_fit_and_some_queries_stay_open(tmp_path: Path) -> None:
+    path = tmp_path / "mine.shapes"
+    module = program_of(
+        "x [N, 64]; y [A, B]",
+        """
+        %0 = reshape(%y) : [C]
+        %1 = broadcast(%x) {dims = [0, 1]} : [N, 64]
+        """,
+        "%0, %1",
+        "tie_predicate_affine_eq(C, A, B) {affine = [1, 1] + 0}",
+    )
+    n, *others = module.dims
+    path.write_text(text(replace(module, dims=(replace(n, ranges=((1, 192),)), *others))))
+    for query, status in (
+        ("fits %x 4 48K", PROVED),
+        ("fits %x 4 47K", REFUTED),
+        ("broadcast_is_redundant %1", PROVED),
+        ("fits %y 1 4", UNKNOWN),  # A*B == A + B, so all are 2: no procedure finds that
+        ("A == B", UNKNOWN),
+    ):
+        assert run(source=str(path), queries=[query], as_json=False) == status
+
+
+def test_a_reshape_is_written_as_json_with_its_groups(capsys: Captured) -> None:
+    queries = ["reshape_kind %0", "same_shape %0 %4"]
+    assert run(source="residual_layer_norm", queries=queries, as_json=True) == REFUTED
+    reshape, refuted = json.loads(capsys.readouterr().out)["answers"]
+    assert reshape["answer"] == "proved" and reshape["kind"] == "expand"
+    assert reshape["groups"] == ["[T] -> [B, S]", "[H] -> [H]"]
+    assert reshape["steps"] == ["B*S == T: from T*H == B*S*H"]
+    assert refuted["claim"] == "same_shape %0 [B, S, H] %4 [T, H]" and refuted["sizes"]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("same_shap %0 %4", "did you mean same_shape?"),
+        ("H", "no query 'H'"),
+        ("same_shape", "such as same_shape %3 %7"),
+        ("same_shape %0", "such as same_shape %3 %7"),
+        ("same_shape %0 %4 %5", "such as same_shape %3 %7"),
+        ("same_shape %0 B", "no value 'B'"),
+        ("same_shape %0 %99", "no value '%99'"),
+        ("fits 4 %5 48K", "no value '4'"),
+        ("fits %5 %4 48K", "a number"),
+        ("fits %5 4 48KB", "a number"),
+        ("fits %5 0 48K", "bytes"),
+        ("fits %5 4 9999999999G", "bytes"),
+        ("equal_prefixes %0 4 %4 1", "a number of first axes"),
+        ("is_divisible %0 0", "a size"),
+        ("reshape_kind %x", "got       an input"),
+        ("reshape_kind %1", "got       broadcast"),
+        ("broadcast_is_redundant %0", "got       reshape"),
+        ("same_shape %0, %4", "of a formula"),
+        ("", "of a formula"),
+    ],
+)
+def test_a_query_that_cannot_be_read_is_refused(query: str, message: str) -> None:
+    with pytest.raises(CourseError, match=re.escape(message)):
+        run(source="residual_layer_norm", queries=[query], as_json=False)
+
+
+def test_a_query_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(CourseError) as refused:
+        run(source="residual_layer_norm", queries=[" reshape_kind %x"], as_json=False)
+    assert refused.value.__notes__ == ["in the query reshape_kind %x"]
+
+
+def test_help_shows_each_query_and_each_can_be_asked_so(capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        main(["shapes", "--help"])
+    shown = capsys.readouterr().out
+    module = program_of(
+        "x [N, 8]",
+        """
+        %0 = exp(%x) : [N, 8]
+        %1 = exp(%x) : [N, 8]
+        %2 = exp(%x) : [N, 8]
+        %3 = exp(%x) : [N, 8]
+        %4 = reshape(%x) : [N, 8]
+        %5 = exp(%x) : [N, 8]
+        %6 = exp(%x) : [N, 8]
+        %7 = exp(%x) : [N, 8]
+        %8 = broadcast(%x) {dims = [0, 1]} : [N, 8]
+        """,
+        "%8",
+    )
+    for name, (form, meaning) in FORMS.items():
+        assert form in shown and meaning in shown
+        assert read_question(form, module).text.startswith(name)
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
