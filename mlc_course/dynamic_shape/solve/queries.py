@@ -187,8 +187,8 @@ def reshape_kind(
             (i, j), (k, m) = begin, place
             claim = equal_products(operand[i:k], result[j:m])
             answer = solver.ask(claim)
-            rest = solver.ask(equal_products(operand[k:], result[m:]))
-            if isinstance(answer, Proved) and isinstance(rest, Proved):
+            rest = equal_products(operand[k:], result[m:])
+            if isinstance(answer, Proved) and isinstance(solver.ask(rest), Proved):
                 groups.append(AxisGroup(range(i, k), range(j, m), claim, answer.certificate))
                 begin = place
                 break
