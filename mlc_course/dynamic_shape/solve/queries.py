@@ -111,8 +111,8 @@ def fits(dims: Sequence[Dim], bytes_per_element: int, limit_in_bytes: int) -> Cl
     """Return the claim that a tensor takes no more bytes than there are, for all sizes it may have.
 
     A proof rests on what is stated: upper bounds of ranges, which are facts here as constraints
-    are, and for one unknown size on sums and inequalities too. Likely sizes prove nothing. So a
-    program that is given sizes outside its ranges may not use what was proved. Raises
+    are, equal products, and for one unknown size sums and inequalities too. Likely sizes prove
+    nothing. So a program that is given sizes outside its ranges may not use what was proved. Raises
     ``UsageError`` for numbers that are no numbers of bytes.
     """
     for number, least in ((bytes_per_element, 1), (limit_in_bytes, 0)):
