@@ -255,6 +255,13 @@ def add_shapes(subparsers: Subparsers) -> None:
         metavar="FILE",
         help="write the program here with less to do, by what is known of its sizes",
     )
+    parser.add_argument(
+        "--buffers",
+        dest="buffers_path",
+        type=Path,
+        metavar="FILE",
+        help="write the program here as one on buffers, which has the same constraints",
+    )
     _add_json_switch(parser, "print facts and answers as JSON")
 
 

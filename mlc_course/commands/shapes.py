@@ -10,7 +10,7 @@ from typing import Any, assert_never
 from mlc_course.commands.output import check_file, write_text
 from mlc_course.commands.shape_questions import Question, Reply, read_question, shape_text
 from mlc_course.dynamic_shape.fusion import simplified
-from mlc_course.dynamic_shape.ir import Constraint, Module, parse, said, text
+from mlc_course.dynamic_shape.ir import Constraint, Module, parse, said, text, to_buffers
 from mlc_course.dynamic_shape.programs import NAMES, program
 from mlc_course.dynamic_shape.solve import (
     AllProved,
@@ -31,13 +31,21 @@ SAME = equal_products((), ())  # what is left to claim of two products of the sa
 
 
 def run(
-    *, source: str, queries: Sequence[str], as_json: bool, simplify_path: Path | None = None
+    *,
+    source: str,
+    queries: Sequence[str],
+    as_json: bool,
+    simplify_path: Path | None = None,
+    buffers_path: Path | None = None,
 ) -> int:
-    """Print the facts of a program and the answer to each query; write it simplified if asked.
+    """Print the facts of a program and the answer to each query; write it if asked.
+
+    It is written simplified, or on buffers.
 
     Returns 0 if all are proved, 1 if one is refuted, and 2 if one stays unknown.
     """
     check_file(simplify_path)
+    check_file(buffers_path)
     module = read(source)
     questions = [read_question(query, module) for query in queries]
     dims, stated = {dim.name: dim for dim in module.dims}, module.facts()
@@ -48,6 +56,8 @@ def run(
             check_certificate(certificate, claim, dims, stated)
     if simplify_path is not None:
         write_text(simplify_path, text(simplified(module)))
+    if buffers_path is not None:
+        write_text(buffers_path, text(to_buffers(module)))
     if as_json:
         said_so = [_data(question, answer, module) for question, answer in answers]
         print(json.dumps({"facts": list(map(said, stated)), "answers": said_so}, indent=2))

@@ -14,7 +14,7 @@ from mlc_course.commands import main
 from mlc_course.commands.shape_forms import FORMS
 from mlc_course.commands.shape_questions import read_question
 from mlc_course.commands.shapes import PROVED, REFUTED, UNKNOWN, run
-from mlc_course.dynamic_shape.ir import parse, text
+from mlc_course.dynamic_shape.ir import parse, text, to_buffers
 from mlc_course.dynamic_shape.programs import program
 from mlc_course.errors import CourseError, TextError, UsageError
 
@@ -52,6 +52,20 @@ def test_a_program_is_written_with_less_to_do(tmp_path: Path, capsys: Captured) 
     assert {dim.name for dim in after.dims} == {"B", "S", "W", "A", "D", "W0"}
     with pytest.raises(UsageError, match="cannot write"):
         run(source="split_heads", queries=[], as_json=False, simplify_path=tmp_path)
+
+
+def test_a_program_is_written_on_buffers_and_answers_the_same(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "buffers.shapes"
+    given = ["shapes", "append_to_cache", "--query", "K == V"]
+    assert main([*given, "--buffers", str(path)]) == PROVED
+    said_of_tensors = capsys.readouterr().out
+    assert parse(path.read_text(encoding="utf-8")) == to_buffers(program("append_to_cache"))
+    assert main(["shapes", str(path), "--query", "K == V"]) == PROVED
+    assert capsys.readouterr().out == said_of_tensors
+    with pytest.raises(UsageError, match="cannot write"):
+        run(source="split_heads", queries=[], as_json=False, buffers_path=tmp_path)
 
 
 ANSWERS = {  # of @residual_layer_norm, and others that are named; the first two lines of an answer

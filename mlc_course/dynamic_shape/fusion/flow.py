@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from mlc_course.dynamic_shape.ir import Equation, Function
+from mlc_course.dynamic_shape.ir import Equation, Function, memory_of
 
 FREE = ("reshape", "source")
 FILLS = ("constant", "iota")  # sources that a kernel can write
@@ -26,11 +26,9 @@ class Flow:
         self.function = function
         first = len(function.inputs)
         live = _live(function)
-        self.origin: list[int] = list(range(first))
+        self.origin = memory_of(function)
         in_memory: list[int] = list(function.results)
-        for at, equation in enumerate(function.equations, first):
-            is_reshape = equation.op.kind == "reshape"
-            self.origin.append(self.origin[equation.operands[0]] if is_reshape else at)
+        for equation in function.equations:
             if equation.op.kind == "product":
                 in_memory += equation.operands
         stored = {self.origin[each] for each in in_memory}

@@ -1,7 +1,8 @@
 """Which sizes does a program not know yet, and how do they depend on each other?
 
 Read ``dims`` and ``constraints`` first, the shape-constraint graph, then ``operators``, each with
-the facts that it asserts, ``module``, and ``text_form``. ``interpreter`` runs it all.
+the facts that it asserts, ``module``, and ``text_form``. ``lowering`` goes from tensors to buffers
+and back, and ``interpreter`` runs it all.
 """
 
 from mlc_course.dynamic_shape.ir.constraints import (
@@ -21,6 +22,7 @@ from mlc_course.dynamic_shape.ir.constraints import (
 from mlc_course.dynamic_shape.ir.dims import LARGEST, Dim, SymbolicDim, is_name
 from mlc_course.dynamic_shape.ir.formulas import parse_constraint
 from mlc_course.dynamic_shape.ir.interpreter import bind, run
+from mlc_course.dynamic_shape.ir.lowering import memory_of, to_buffers, to_tensors
 from mlc_course.dynamic_shape.ir.module import Equation, Function, Input, Module
 from mlc_course.dynamic_shape.ir.operators import BY_NAME, DTYPES, Op, Type
 from mlc_course.dynamic_shape.ir.text_form import parse, text, type_text
@@ -50,10 +52,13 @@ __all__ = [
     "forced_size",
     "holds",
     "is_name",
+    "memory_of",
     "parse",
     "parse_constraint",
     "run",
     "said",
     "text",
+    "to_buffers",
+    "to_tensors",
     "type_text",
 ]
