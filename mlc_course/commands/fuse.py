@@ -40,14 +40,16 @@ def run(
     module = read(source)
     found = plan(module, facts, stitch=stitch, progress=True)
     knowledge = Knowledge(module, facts)
+    drawn = io.BytesIO()
+    if plot_path is not None:  # first of all, since another level's facts may contradict each other
+        plans = [plan(module, level, stitch=stitch) for level in LEVELS]
+        kind = plot_path.suffix
+        levels_picture(plans).savefig(drawn, format=kind[1:], metadata=UNDATED.get(kind))
     for line in _lines(found, knowledge, explain=explain):
         print(line)
     if json_path is not None:
         write_text(json_path, json.dumps(_data(found, knowledge), indent=2) + "\n")
     if plot_path is not None:
-        plans = [plan(module, level, stitch=stitch) for level in LEVELS]
-        kind, drawn = plot_path.suffix, io.BytesIO()
-        levels_picture(plans).savefig(drawn, format=kind[1:], metadata=UNDATED.get(kind))
         write_bytes(plot_path, drawn.getvalue())
     return 0
 

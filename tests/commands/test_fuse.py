@@ -67,6 +67,19 @@ def test_what_cannot_be_planned_is_named(tmp_path: Path, capsys: Captured) -> No
         "  tie_predicate_lt(%0, %0)\n}\n",
         encoding="utf-8",
     )
+    plan, picture = tmp_path / "plan.json", tmp_path / "kernels.svg"
+    for level in ("none", "eq"):  # plans, but the picture needs all levels
+        with pytest.raises(Contradiction, match="no sizes keep all"):
+            run(
+                source=str(path),
+                facts=level,  # type: ignore[arg-type]
+                stitch=True,
+                explain=False,
+                json_path=plan,
+                plot_path=picture,
+            )
+        assert not plan.exists() and not picture.exists()
+    assert "@main" not in capsys.readouterr().out
     given = {"stitch": True, "explain": False, "json_path": None, "plot_path": None}
     with pytest.raises(Contradiction, match="no sizes keep all"):
         run(source=str(path), facts="all", **given)  # type: ignore[arg-type]

@@ -43,10 +43,12 @@ def rows_needed(
         own = np.arange(needed.size).reshape(shape)
         return both(needed, own)
     if equation.op.name == "gather":
-        assert (operands[0] == NO_ROW).all(), "a table of what is reduced"
-        return np.broadcast_to(
-            operands[1].reshape(*operands[1].shape, *[1] * (len(shape) - operands[1].ndim)), shape
-        )
+        table, indices = operands
+        any_row = table[0]  # an index may be any
+        for each in table[1:]:
+            any_row = both(any_row, each)
+        own = indices.reshape(*indices.shape, *[1] * any_row.ndim)
+        return both(np.broadcast_to(any_row, shape), np.broadcast_to(own, shape))
     if equation.op.name == "pad":
         given["value"] = NO_ROW
     return np.asarray(equation.op.run(*operands, shape=shape, **given))

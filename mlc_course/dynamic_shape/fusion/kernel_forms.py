@@ -8,14 +8,14 @@ again wherever it is read, so it is only its stores that ask for facts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mlc_course.dynamic_shape.fusion.flow import Flow
 from mlc_course.dynamic_shape.fusion.knowledge import Knowledge
 from mlc_course.dynamic_shape.ir import Constraint, Dim, Equation
-from mlc_course.dynamic_shape.solve import equal_products
+from mlc_course.dynamic_shape.solve import equal_products, products_apart
 
 Form = Literal["loop", "input", "stitch"]
 Dims = tuple[Dim, ...]
@@ -55,12 +55,10 @@ class _Claims:
     missing: dict[Constraint, None] = field(default_factory=dict)
 
     def need(self, left: Dims, right: Dims) -> None:
-        """Note that two products must be equal."""
-        if left != right:
-            claim = equal_products(left, right)
+        """Note that two products must be equal, unless they are the same."""
+        if left != right and any(products_apart(left, right)):
             are_equal = self.knowledge.are_equal(left, right)
-            if not are_equal or sorted(map(str, left)) != sorted(map(str, right)):
-                (self.used if are_equal else self.missing)[claim] = None
+            (self.used if are_equal else self.missing)[equal_products(left, right)] = None
 
 
 def form(
@@ -137,12 +135,23 @@ class _Parts:
 
 def _parts(equation: Equation, knowledge: Knowledge) -> _Parts:
     dims = knowledge.sizes[equation.operands[0]]
-    given: dict[str, Any] = dict(equation.attributes)
-    axes = sorted(given["axes"])
+    axes = _axes(equation)
     is_row = axes == list(range(len(dims) - len(axes), len(dims)))
     reduced = tuple(dims[axis] for axis in axes)
     kept = tuple(dim for axis, dim in enumerate(dims) if axis not in axes)
     return _Parts(kept, reduced, True) if is_row else _Parts(reduced, kept, False)
+
+
+def _axes(reduction: Equation) -> list[int]:
+    given: dict[str, Any] = dict(reduction.attributes)
+    return sorted(given["axes"])
+
+
+def sums_rows(flow: Flow, kernel: Kernel, knowledge: Knowledge) -> bool:
+    """Tell whether the reductions of a kernel, if any, are over the last axes."""
+    equations = (flow.equations[value] for value in kernel.values)
+    first = next((each for each in equations if each.op.kind == "reduction"), None)
+    return first is not None and _parts(first, knowledge).is_row
 
 
 def _rows(
@@ -171,19 +180,17 @@ def _rows(
             claims.need(ours, theirs)
     for part in parts[1:]:
         claims.need(rows, part.rows)
-    aligned = _Rows(rows, columns, claims)
+    sizes = knowledge.sizes
+    sums = {sizes[value] for value in group if flow.equations[value].op.kind == "reduction"}
+    aligned = _Rows(rows, columns, sums, claims)
     for dims in stored if stitch else ():
         aligned.of(dims)
     for value in group:
-        if value not in reduced:
-            continue
-        equation = flow.equations[value]
-        is_reduction = equation.op.kind == "reduction"
-        own = [len(rows)] if is_reduction else aligned.of(knowledge.sizes[value])
-        for who, operand in flow.reads[value]:
+        for who, operand in flow.reads[value] if value in reduced else ():
             if who in reduced:
-                dims = knowledge.sizes[operand]
-                if not _keeps_rows(equation, dims, aligned.of(dims), own):
+                aligned.of(sizes[value])
+                aligned.of_reshaped(sizes[operand], sizes[who])
+                if not aligned.are_kept(flow.equations[value], sizes[operand], sizes[value]):
                     name = flow.function.name_of(value)
                     return Obstacle(f"{name} reads other rows of what is reduced")
     return _result(claims, "input" if is_input else "stitch", group, outputs, rows, columns)
@@ -214,63 +221,108 @@ def _columns(
 
 
 class _Rows:
-    """Divides tensors into the rows of a kernel."""
+    """Divides tensors into the rows of a kernel; its sums have one element for each."""
 
-    def __init__(self, rows: Dims, columns: Dims, claims: _Claims) -> None:
-        self.rows, self.columns, self.claims = rows, columns, claims
+    def __init__(self, rows: Dims, columns: Dims, sums: set[Dims], claims: _Claims) -> None:
+        self.rows, self.columns, self.sums, self.claims = rows, columns, sums, claims
         self.found: dict[Dims, list[int]] = {}
+        self.kept: dict[Hashable, bool] = {}
 
-    def of(self, dims: Dims) -> list[int]:
+    def of(self, dims: Dims, meant: int | None = None) -> list[int]:
         """Return how many axes count rows: each number that fits; none for a flat division.
 
-        Notes what must be known; where nothing is, asks for what is most likely meant.
+        Notes what must be known; where nothing is, asks for what is meant, or most likely is.
         """
         if dims not in self.found:
-            self.found[dims] = self._of(dims)
+            self.found[dims] = self._of(dims, meant)
         return self.found[dims]
 
-    def _of(self, dims: Dims) -> list[int]:
+    def _of(self, dims: Dims, meant: int | None) -> list[int]:
         known = self.claims.knowledge
-        fitting = [at for at in range(len(dims) + 1) if known.are_equal(dims[:at], self.rows)]
+        fitting = [
+            at
+            for at in range(len(dims) + 1)
+            if dims[:at] in self.sums or known.are_equal(dims[:at], self.rows)
+        ]
         if fitting:
-            self.claims.need(dims[: fitting[0]], self.rows)
+            self._need(dims[: fitting[0]])
             return fitting
         whole = (*self.rows, *self.columns)
         if known.are_equal(dims, whole):
             self.claims.need(dims, whole)
             return []
-        at = self._meant(dims)
-        self.claims.need(dims[:at], self.rows)
+        at = self._likely(dims) if meant is None else meant
+        self._need(dims[:at])
         return [at]
 
-    def _meant(self, dims: Dims) -> int:
+    def _need(self, counting: Dims) -> None:
+        if counting not in self.sums:
+            self.claims.need(counting, self.rows)
+
+    def _likely(self, dims: Dims) -> int:
         width = len(self.columns)
         if dims[len(dims) - width :] == self.columns or len(dims) > width:
             return len(dims) - width
         return min(len(self.rows), len(dims))
 
+    def of_reshaped(self, dims: Dims, before: Dims) -> list[int]:
+        """Return how many axes count rows; all do if all did before."""
+        return self.of(dims, len(dims) if len(before) in self.of(before) else None)
 
-def _keeps_rows(equation: Equation, dims: Dims, theirs: Sequence[int], ours: Sequence[int]) -> bool:
-    """Tell whether each row of a result needs no other row of an operand with these sizes.
+    def are_kept(self, equation: Equation, operand: Dims, result: Dims) -> bool:
+        """Tell whether each row of a result needs no other row of an operand.
 
-    ``theirs`` and ``ours`` are the numbers of axes that may count rows, of operand and result.
-    """
-    given: dict[str, Any] = dict(equation.attributes)
-    common = [at for at in theirs if at in ours]
-    match equation.op.name, equation.op.kind:
-        case _, "elementwise":
+        Axes that count rows must be the same in both, and in the same order; one of size 1 counts
+        nothing. An axis of equal size along which an operand is cut or joined is the whole of it.
+        """
+        if equation.op.kind == "elementwise":
             return True
+        at = (equation.op.name, equation.attributes, operand, result)
+        if at not in self.kept:
+            self.kept[at] = self._are_kept(equation, operand, result)
+        return self.kept[at]
+
+    def _are_kept(self, equation: Equation, operand: Dims, result: Dims) -> bool:
+        sources = _sources(equation, operand, result)
+        for ones_are_known in (False, True):
+            for theirs in self.of(operand):
+                for ours in self.of(result):
+                    counting = self._counting(operand[:theirs], knows=ones_are_known)
+                    own = self._counting(result[:ours], knows=ones_are_known)
+                    if counting == [sources[axis] for axis in own]:
+                        self._note(operand[:theirs], result[:ours], knows=ones_are_known)
+                        return True
+        return False
+
+    def _counting(self, dims: Dims, *, knows: bool) -> list[int]:
+        """Return the axes that are not of size 1, as it is written or as it is known."""
+        one = self.claims.knowledge.key(())
+        return [
+            axis
+            for axis, dim in enumerate(dims)
+            if dim != 1 and not (knows and self.claims.knowledge.key((dim,)) == one)
+        ]
+
+    def _note(self, theirs: Dims, ours: Dims, *, knows: bool) -> None:
+        """Note what two divisions rest on."""
+        for dims in (theirs, ours):
+            self._need(dims)
+            for axis in self._counting(dims, knows=False) if knows else ():
+                if axis not in self._counting(dims, knows=True):
+                    self.claims.need((dims[axis],), (1,))
+
+
+def _sources(equation: Equation, operand: Dims, result: Dims) -> list[int | None]:
+    """Return the operand's axis that each axis of a result is, or None where it is none."""
+    given: dict[str, Any] = dict(equation.attributes)
+    match equation.op.name, equation.op.kind:
         case "broadcast", _:
-            return any(_stay(given["dims"], at) and 1 not in dims[:at] for at in common)
+            source = {axis: at for at, axis in enumerate(given["dims"])}
+            return [source.get(axis) for axis in range(len(result))]
         case _, "reduction":
-            return any(at <= min(given["axes"], default=at) for at in common)
+            return [axis for axis in range(len(operand)) if axis not in given["axes"]]
         case "transpose", _:
-            return any(_stay(given["perm"], at) for at in common)
+            return list(given["perm"])
         case "slice" | "split" | "pad" | "concat", _:
-            return any(at <= given["axis"] for at in common)
-    return False
-
-
-def _stay(axes: Sequence[int], count: int) -> bool:
-    """Tell whether the first axes stay where they are."""
-    return tuple(axes[:count]) == tuple(range(count))
+            return list(range(len(result)))
+    return [None] * len(result)

@@ -41,14 +41,13 @@ class Knowledge:
         else:
             self.sizes = [type_.dims for type_ in types]
             self.dims = {dim.name: dim for dim in module.dims}
-            origins = module.origins()
+            asserted, said = module.asserted(), set(module.constraints)
             stated = [
                 fact
-                for fact, where in origins.items()
+                for fact in module.facts()
                 if level == "all"
-                or (isinstance(fact, Eq) and where != "stated")
-                or (level == "frontend" and where == "stated")
-                or (level == "product" and where != "stated")
+                or (level == "frontend" and fact in said)
+                or (fact in asserted and (level == "product" or isinstance(fact, Eq)))
             ]
         self.stated = tuple(stated)
         self.solver = Solver(Facts(self.dims, self.stated))

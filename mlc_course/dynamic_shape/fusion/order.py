@@ -53,6 +53,13 @@ class Order:
             return self._reached(last, self.before, low, high, first) is None
         return self._reached(first, self.after, low, high, last) is None
 
+    def depths(self) -> dict[int, int]:
+        """Return for each group how many others wait for each other before it, at most."""
+        found: dict[int, int] = {}
+        for each in sorted(self.place, key=self.place.__getitem__):
+            found[each] = max((1 + found[other] for other in self.before[each]), default=0)
+        return found
+
     def _reached(
         self, start: int, there: Mapping[int, set[int]], low: int, high: int, end: int
     ) -> list[int] | None:

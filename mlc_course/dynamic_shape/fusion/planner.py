@@ -14,12 +14,13 @@ from typing import Literal
 from tqdm import tqdm
 
 from mlc_course.dynamic_shape.fusion.flow import Flow
-from mlc_course.dynamic_shape.fusion.kernel_forms import Kernel, Obstacle, form
+from mlc_course.dynamic_shape.fusion.kernel_forms import Kernel, Obstacle, form, sums_rows
 from mlc_course.dynamic_shape.fusion.knowledge import Knowledge, Level
 from mlc_course.dynamic_shape.fusion.order import Order
 from mlc_course.dynamic_shape.ir import Constraint, Module
 
 Side = Literal["reader", "beside"]
+TRIED_BESIDE = 4  # kernels with which one is tried, of those that are alike
 
 
 @dataclass(frozen=True)
@@ -120,31 +121,43 @@ class _Planner:
         return has_merged
 
     def _merge_beside(self, *, stitch: bool) -> bool:
-        """Merge kernels of one form and size that do not wait for each other."""
-        buckets: defaultdict[Hashable, list[int]] = defaultdict(list)
-        for name in sorted(self.kernels, key=self.order.place.__getitem__):
-            buckets[self._size(self.kernels[name])].append(name)
+        """Merge kernels that do not wait for each other: of one size first, then of one form.
+
+        Those for which equally many kernels wait come together, so that of two chains the first
+        kernels are merged, then the second ones.
+        """
         has_merged = False
-        for names in buckets.values():
-            kept, *others = names
-            for name in others:
-                if self._merge(kept, name, "beside", stitch=stitch):
-                    has_merged = True
-                    kept = self.group[name]
-                else:
-                    kept = name
-        names = sorted(self.kernels, key=self.order.place.__getitem__)
-        for kept, name in zip(names, names[1:], strict=False):
-            one, other = (self.group[each] for each in (kept, name))
-            if one != other and self.kernels[one].form == self.kernels[other].form:
-                has_merged |= self._merge(one, other, "beside", stitch=stitch)
+        for alike in (self._size, self._form):
+            depths = self.order.depths()
+            names = sorted(self.kernels, key=lambda each: (depths[each], self.order.place[each]))
+            buckets: defaultdict[Hashable, list[int]] = defaultdict(list)
+            for name in names:
+                buckets[alike(self.kernels[name])].append(name)
+            for bucket in buckets.values():
+                has_merged |= self._merge_bucket(bucket, stitch=stitch)
         return has_merged
+
+    def _merge_bucket(self, names: Sequence[int], *, stitch: bool) -> bool:
+        """Merge each kernel with one of the last few before it."""
+        kept: list[int] = []
+        for name in names:
+            for other in kept[-TRIED_BESIDE:]:
+                if self._merge(other, name, "beside", stitch=stitch):
+                    kept[kept.index(other)] = self.group[other]
+                    break
+            else:
+                kept.append(name)
+        return len(kept) < len(names)
 
     def _size(self, kernel: Kernel) -> Hashable:
         key, sizes = self.knowledge.key, self.knowledge.sizes
         if kernel.form == "loop":
             return "loop", key(sizes[(kernel.outputs or kernel.values)[0]])
-        return kernel.form, key(kernel.rows), key(kernel.columns)
+        are_rows = sums_rows(self.flow, kernel, self.knowledge)
+        return kernel.form, are_rows, key(kernel.rows), key(kernel.columns)
+
+    def _form(self, kernel: Kernel) -> Hashable:
+        return kernel.form, sums_rows(self.flow, kernel, self.knowledge)
 
     def _joined(self, one: int, other: int, *, stitch: bool) -> Kernel | Obstacle:
         """Return what two groups are together; an obstacle stays as long as both do."""

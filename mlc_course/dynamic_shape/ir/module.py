@@ -101,6 +101,13 @@ class Module:
     def origins(self) -> dict[Constraint, str]:
         """Return all facts, each with where it was first stated."""
         found = dict.fromkeys(self.constraints, "stated")
+        for fact, where in self.asserted().items():
+            found.setdefault(fact, where)
+        return found
+
+    def asserted(self) -> dict[Constraint, str]:
+        """Return the facts that operators assert, stated or not, each with the first that does."""
+        found: dict[Constraint, str] = {}
         for at, equation in enumerate(self.function.equations):
             for fact in self.facts_of(at):
                 found.setdefault(fact, f"%{at} = {equation.op.name}")

@@ -50,14 +50,26 @@ def ask_all(solver: Solver, claims: Sequence[Constraint]) -> AllProved | Refuted
 
 def equal_products(left: Sequence[Dim], right: Sequence[Dim]) -> Constraint:
     """Return the claim that two products are equal, without what they have in common."""
-    ours, others = Counter(left), Counter(right)
-    sides = [
-        tuple(sorted(side.elements(), key=str)) or (1,) for side in (ours - others, others - ours)
-    ]
-    first, second = sorted(sides, key=lambda side: (-len(side), str(side)))
+    ours, others = products_apart(left, right)
+    first, second = sorted((ours or (1,), others or (1,)), key=lambda side: (-len(side), str(side)))
     if len(first) == len(second) == 1:
         return Eq(first[0], second[0])
     return ProductEq(first, second)
+
+
+def products_apart(
+    left: Sequence[Dim], right: Sequence[Dim]
+) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+    """Return what two products do not have in common; of two that are the same, nothing."""
+    ours, others = Counter(left), Counter(right)
+    sides = [
+        [dim for dim in side.elements() if dim != 1] for side in (ours - others, others - ours)
+    ]
+    one, other = (prod(dim for dim in side if isinstance(dim, int)) for side in sides)
+    if one == other:
+        sides = [[dim for dim in side if isinstance(dim, str)] for side in sides]
+    first, second = (tuple(sorted(side, key=str)) for side in sides)
+    return first, second
 
 
 def same_shape(left: Sequence[Dim], right: Sequence[Dim]) -> Claims:

@@ -251,3 +251,200 @@ def test_an_input_and_a_result_of_one_name_have_sizes_of_their_own() -> None:
     found = plan(module, "none")
     assert len(found.kernels) == 2
     check_plan(found, {"N": 2, "K": 3, "M": 4, "L": 5})
+
+
+ALIGNED = {  # inputs, lines, results, what is stated; sizes
+    "a row's sum at another rank, and back over what was summed": (
+        "x [T, H]",
+        """
+        %0 = reduce_sum(%x) {axes = [1]} : [T]
+        %1 = reshape(%0) : [B, S]
+        %2 = broadcast(%1) {dims = [0, 1]} : [B, S, H]
+        """,
+        "%2",
+        "",
+        {"T": 6, "H": 5, "B": 2, "S": 3},
+    ),
+    "a second sum, at another rank": (
+        "x [T, H]; y [B, S, H]",
+        """
+        %0 = reduce_sum(%x) {axes = [1]} : [T]
+        %1 = reshape(%0) : [B, S]
+        %2 = broadcast(%1) {dims = [0, 1]} : [B, S, H]
+        %3 = add(%2, %y) : [B, S, H]
+        %4 = reduce_max(%3) {axes = [2]} : [B, S]
+        %5 = broadcast(%4) {dims = [0, 1]} : [B, S, H]
+        %6 = sub(%3, %5) : [B, S, H]
+        """,
+        "%6",
+        "",
+        {"T": 6, "H": 5, "B": 2, "S": 3},
+    ),
+    "a batch of size 1": (
+        "x [1, S, H]",
+        """
+        %0 = reduce_sum(%x) {axes = [2]} : [1, S]
+        %1 = broadcast(%0) {dims = [0, 1]} : [1, S, H]
+        %2 = sub(%x, %1) : [1, S, H]
+        """,
+        "%2",
+        "",
+        {"S": 3, "H": 5},
+    ),
+    "a batch of size 1 that is left out and comes back": (
+        "x [1, S, H]",
+        """
+        %0 = reduce_sum(%x) {axes = [2]} : [1, S]
+        %1 = reshape(%0) : [S]
+        %2 = broadcast(%1) {dims = [1]} : [1, S, H]
+        %3 = reshape(%x) : [S, 1, H]
+        %4 = reduce_max(%3) {axes = [2]} : [S, 1]
+        %5 = broadcast(%4) {dims = [0, 1]} : [S, 1, H]
+        %6 = transpose(%5) {perm = [1, 0, 2]} : [1, S, H]
+        %7 = add(%2, %6) : [1, S, H]
+        """,
+        "%7",
+        "",
+        {"S": 3, "H": 5},
+    ),
+    "axes of rows that are cut and joined, by nothing": (
+        "x [T, S, H]",
+        """
+        %0 = reduce_sum(%x) {axes = [2]} : [T, S]
+        %1 = slice(%0) {axis = 0, start = 0, drop = 0} : [T, S]
+        %2 = concat(%1) {axis = 1} : [T, S]
+        %3 = pad(%2) {axis = 1, low = 0, high = 0, value = 7} : [T, S]
+        %4 = broadcast(%3) {dims = [0, 1]} : [T, S, H]
+        %5 = concat(%x, %4) {axis = 2} : [T, S, D]
+        """,
+        "%5",
+        "",
+        {"T": 2, "S": 3, "H": 5, "D": 10},
+    ),
+    "a batch that is known to have size 1": (
+        "x [B, S, H]",
+        """
+        %0 = reduce_sum(%x) {axes = [2]} : [B, S]
+        %1 = reshape(%0) : [S]
+        %2 = broadcast(%1) {dims = [1]} : [B, S, H]
+        """,
+        "%2",
+        "tie_predicate_eq(B, 1)",
+        {"B": 1, "S": 3, "H": 5},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALIGNED)
+def test_rows_are_followed_through_other_ranks_and_axes_of_size_1(name: str) -> None:
+    *given, sizes = ALIGNED[name]
+    found = plan(program_of(*given))  # type: ignore[arg-type]
+    check_plan(found, sizes)  # type: ignore[arg-type]
+    assert [kernel.form for kernel in found.kernels] == ["stitch"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "broadcast(%0) {dims = [0, 1]} : [N, N, N]",  # an axis of size 1 is repeated
+        "broadcast(%0) {dims = [0, 2]} : [1, N, N]",  # a row's sum for each column
+        "broadcast(%0) {dims = [0, 2]} : [N, 1, N]",  # and both
+    ],
+)
+def test_an_axis_of_size_1_that_is_repeated_counts_no_rows(line: str) -> None:
+    lines = f"%0 = reduce_sum(%x) {{axes = [2]}} : [1, N]\n%1 = {line}"
+    found = plan(program_of("x [1, N, N]", lines, "%1"))
+    check_plan(found, {"N": 3})
+    assert len(found.kernels) == 2
+
+
+def test_what_a_reshape_of_sums_lacks_is_that_it_counts_rows() -> None:
+    module = program_of(
+        "x [T, H]; y [B, S, H]",
+        """
+        %0 = reduce_sum(%x) {axes = [1]} : [T]
+        %1 = reshape(%0) : [B, S]
+        %2 = broadcast(%1) {dims = [0, 1]} : [B, S, H]
+        %3 = add(%2, %y) : [B, S, H]
+        """,
+        "%3",
+    )
+    missing = [list(map(said, refusal.missing)) for refusal in plan(module, "eq").refusals]
+    assert missing == [["B*S == T"]]
+
+
+def test_two_equal_chains_share_their_kernels_however_they_are_written() -> None:
+    """Neither chain's first kernel is merged with its second one, but with the other's first."""
+    chain = """
+        %{0}0 = exp(%{0}) : [T, {1}]
+        %{0}1 = matmul(%{0}0, %{0}w) : [T, {1}]
+        %{0}2 = neg(%{0}1) : [T, {1}]
+        %{0}3 = matmul(%{0}2, %{0}w) : [T, {1}]
+        %{0}4 = abs(%{0}3) : [T, {1}]
+    """
+    summed = """
+        %{0}s = reduce_sum(%{0}) {{axes = [1]}} : [T]
+        %{0}b = broadcast(%{0}s) {{dims = [0]}} : [T, {1}]
+        %{0}0 = add(%{0}, %{0}b) : [T, {1}]
+    """
+    sums = chain.replace("%{0}0 = exp(%{0}) : [T, {1}]", summed)
+    for lines in (chain, sums):
+        counts = []
+        for stated in ("", "tie_predicate_eq(H, F)"):
+            module = program_of(
+                "a [T, H]; aw [H, H]; b [T, F]; bw [F, F]",
+                lines.format("a", "H") + lines.format("b", "F"),
+                "%a4, %b4",
+                stated,
+            )
+            found = plan(module)
+            check_plan(found, {"T": 2, "H": 3, "F": 3})
+            counts.append(len(found.kernels))
+        assert counts[1] == 3 <= counts[0]
+
+
+def test_sums_of_rows_and_of_columns_wait_for_those_of_their_kind() -> None:
+    """Sums of rows and of columns are of equal sizes here, and take turns."""
+    names = "abcdef"
+    module = program_of(
+        "; ".join(f"{name} [N, N]" for name in names),
+        "\n".join(
+            f"%{name}0 = reduce_sum(%{name}) {{axes = [{at % 2}]}} : [N]"
+            for at, name in enumerate(names)
+        ),
+        ", ".join(f"%{name}0" for name in names),
+    )
+    found = plan(module)
+    check_plan(found, {"N": 3})
+    assert [kernel.form for kernel in found.kernels] == ["input", "input"]
+
+
+@pytest.mark.parametrize("stated", ["", "tie_predicate_product_eq([T, H], [B, S, H])"])
+def test_a_fact_that_is_stated_too_is_still_asserted(stated: str) -> None:
+    lines = "%0 = reshape(%x) : [B, S, H]\n%1 = exp(%0) : [B, S, H]\n%2 = exp(%x) : [T, H]"
+    module = program_of("x [T, H]", lines, "%1, %2", stated)
+    assert len(plan(module, "product").kernels) == 1
+    equal = program_of(
+        "x [N]; y [M]",
+        "%0 = add(%x, %y) : [N]\n%1 = exp(%x) : [N]\n%2 = exp(%y) : [M]",
+        "%0, %1, %2",
+        stated and "tie_predicate_eq(M, N)",
+    )
+    assert [len(plan(equal, level).kernels) for level in LEVELS] == [3, 1, 1, 1, 1]
+
+
+def test_a_kernel_needs_no_fact_that_says_nothing() -> None:
+    module = program_of(
+        "x [1, T, H, 6]",
+        """
+        %0 = exp(%x) : [1, T, H, 6]
+        %1 = reduce_sum(%0) {axes = [3]} : [1, T, H]
+        %2 = reshape(%0) : [T, H, 2, 3]
+        %3 = neg(%2) : [T, H, 2, 3]
+        %4 = reduce_sum(%3) {axes = [2, 3]} : [T, H]
+        """,
+        "%0, %1, %3, %4",
+    )
+    found = plan(module)
+    check_plan(found, {"T": 2, "H": 3})
+    assert [kernel.facts for kernel in found.kernels] == [()]

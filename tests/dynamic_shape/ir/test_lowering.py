@@ -58,7 +58,7 @@ def lost(before: Module, after: Module) -> set[str]:
 
 
 def with_ranges(rng: random.Random, module: Module, sizes: dict[str, int]) -> Module:
-    """Give some dimensions ranges and likely sizes, and state some more constraints."""
+    """Give some dimensions ranges and likely sizes, which keep what is known."""
     dims = []
     for dim in module.dims:
         ranges: tuple[tuple[int, int | None], ...] = ((1, None),)
