@@ -56,7 +56,11 @@ def bind(module: Module, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
 
 
 def run(module: Module, inputs: Mapping[str, Array], *, exact: bool = False) -> list[Array]:
-    """Return the results for given inputs; ``exact`` computes in float64 whatever the types say."""
+    """Return the results for given inputs; ``exact`` computes in float64 whatever the types say.
+
+    All values lie in memory in the order of their elements, so that how a value was moved there
+    changes no bit of a sum of it. Raises what ``bind`` raises.
+    """
     function = module.function
     arrays = {name: np.asarray(array) for name, array in inputs.items()}
     sizes = bind(module, {name: array.shape for name, array in arrays.items()})
@@ -66,7 +70,8 @@ def run(module: Module, inputs: Mapping[str, Array], *, exact: bool = False) -> 
 
     def typed(array: Array, dtype: str) -> Array:
         floats = exact and dtype.startswith("f")
-        return array.astype(np.float64 if floats else DTYPES[dtype], copy=False)
+        kind = np.float64 if floats else DTYPES[dtype]
+        return np.asarray(array, kind, order="C")
 
     values: list[Any] = [typed(arrays[each.name], each.type.dtype) for each in function.inputs]
     for equation in function.equations:
