@@ -135,16 +135,12 @@ class _Parts:
 
 def _parts(equation: Equation, knowledge: Knowledge) -> _Parts:
     dims = knowledge.sizes[equation.operands[0]]
-    axes = _axes(equation)
+    given: dict[str, Any] = dict(equation.attributes)
+    axes = sorted(given["axes"])
     is_row = axes == list(range(len(dims) - len(axes), len(dims)))
     reduced = tuple(dims[axis] for axis in axes)
     kept = tuple(dim for axis, dim in enumerate(dims) if axis not in axes)
     return _Parts(kept, reduced, True) if is_row else _Parts(reduced, kept, False)
-
-
-def _axes(reduction: Equation) -> list[int]:
-    given: dict[str, Any] = dict(reduction.attributes)
-    return sorted(given["axes"])
 
 
 def sums_rows(flow: Flow, kernel: Kernel, knowledge: Knowledge) -> bool:
@@ -256,7 +252,8 @@ class _Rows:
         return [at]
 
     def _need(self, counting: Dims) -> None:
-        if counting not in self.sums:
+        """Note that axes count rows; those of a sum do, whether or not that is known."""
+        if counting not in self.sums or self.claims.knowledge.are_equal(counting, self.rows):
             self.claims.need(counting, self.rows)
 
     def _likely(self, dims: Dims) -> int:

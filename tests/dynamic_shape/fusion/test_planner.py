@@ -448,3 +448,16 @@ def test_a_kernel_needs_no_fact_that_says_nothing() -> None:
     found = plan(module)
     check_plan(found, {"T": 2, "H": 3})
     assert [kernel.facts for kernel in found.kernels] == [()]
+
+
+def test_a_kernel_names_that_its_sums_are_its_rows() -> None:
+    module = program_of(
+        "x [S, H]",
+        """
+        %0 = reduce_sum(%x) {axes = [1]} : [T]
+        %1 = broadcast(%0) {dims = [0]} : [T, H]
+        """,
+        "%1",
+    )
+    (kernel,) = plan(module).kernels
+    assert (kernel.rows, list(map(said, kernel.facts))) == (("S",), ["S == T"])
