@@ -54,7 +54,7 @@ class Order:
         return self._reached(first, self.after, low, high, last) is None
 
     def depths(self) -> dict[int, int]:
-        """Return for each group how many others wait for each other before it, at most."""
+        """Return the length of the longest chain of groups that each group waits for."""
         found: dict[int, int] = {}
         for each in sorted(self.place, key=self.place.__getitem__):
             found[each] = max((1 + found[other] for other in self.before[each]), default=0)

@@ -30,6 +30,11 @@ def has_cycle(names: set[int], found: set[tuple[int, int]]) -> bool:
     return False
 
 
+def longest(name: int, found: set[tuple[int, int]]) -> int:
+    """How many arrows there are on the longest way to a group."""
+    return max((1 + longest(first, found) for first, last in found if last == name), default=0)
+
+
 @pytest.mark.fuzz
 def test_groups_merge_just_where_no_cycle_closes(full: bool, seed: int, tried: Tried) -> None:
     rng = random.Random(seed)
@@ -55,6 +60,7 @@ def test_groups_merge_just_where_no_cycle_closes(full: bool, seed: int, tried: T
             found = arrows(groups, readers)
             assert all(order.place[first] < order.place[last] for first, last in found)
             assert order.place.keys() == groups.keys()
+            assert order.depths() == {name: longest(name, found) for name in groups}
             for name in groups:
                 assert order.after[name] == {last for first, last in found if first == name}
                 assert order.before[name] == {first for first, last in found if last == name}
