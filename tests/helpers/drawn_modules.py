@@ -79,7 +79,7 @@ class Drawing:
             if type_.dtype == "f32" and list(map(self.of, type_.dims)) == wanted
         ]
 
-    def step(self, *, calls: bool) -> None:
+    def step(self) -> None:
         """Add an operator that fits a value, mostly one of the last."""
         values = [value for value, type_ in enumerate(self.types) if type_.dtype == "f32"]
         at = max(self.rng.choice(values) for _ in range(3))
@@ -90,8 +90,8 @@ class Drawing:
             weights += [10, 25, 15, 12, 8]
             kinds += [self.like_another, self.transposed, self.moved, self.gathered]
             weights += [8, 4, 6, 3]
-            kinds += [self.product] if calls else []
-            weights += [4] if calls else []
+            kinds.append(self.product)
+            weights.append(4)
         (kind,) = self.rng.choices(kinds, weights)
         kind(at, self.types[at].dims)
 
@@ -210,8 +210,8 @@ class Drawing:
         return found
 
 
-def drawn_module(rng: random.Random, *, calls: bool = True) -> tuple[Module, dict[str, int]]:
-    """A program of up to 14 steps, and a size for each dimension; ``calls``: and of products."""
+def drawn_module(rng: random.Random) -> tuple[Module, dict[str, int]]:
+    """A program of up to 14 steps, and a size for each dimension."""
     drawing = Drawing(rng)
     inputs = []
     for at in range(rng.randint(1, 3)):
@@ -221,7 +221,7 @@ def drawn_module(rng: random.Random, *, calls: bool = True) -> tuple[Module, dic
         inputs.append(Input(f"x{at}", drawing.types[-1]))
     steps = rng.randint(2, 14)
     while steps > 0 or not drawing.equations:
-        drawing.step(calls=calls)
+        drawing.step()
         steps -= 1
     last = len(drawing.types) - 1
     results = {last, *rng.sample(range(len(inputs), last + 1), rng.randint(0, 1))}
