@@ -62,6 +62,7 @@ ROOMS = (
     "mlc_course.dynamic_shape.importers",
     "mlc_course.dynamic_shape.solve",
     "mlc_course.dynamic_shape.fusion",
+    "mlc_course.dynamic_shape.codegen",
     "mlc_course.grading",
     "mlc_course.grading.admission",
     "mlc_course.grading.process",

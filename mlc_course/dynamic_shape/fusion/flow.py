@@ -1,8 +1,8 @@
 """A program's operators and what they read, without those that a kernel gets for nothing.
 
 A reshape renames elements, so who reads it reads what was reshaped. A constant is written into each
-kernel, unless it is returned or a matrix product reads it. A matrix product is a call of a library,
-and ``shape_of`` runs before all kernels. What no result depends on is left out.
+kernel, unless it is returned, or a matrix product or a gather reads it. A matrix product is a call
+of a library, and ``shape_of`` runs before all kernels. What no result depends on is left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Flow:
         self.origin = memory_of(function)
         in_memory: list[int] = list(function.results)
         for equation in function.equations:
-            if equation.op.kind == "product":
+            if equation.op.kind == "product" or equation.op.name == "gather":
                 in_memory += equation.operands
         stored = {self.origin[each] for each in in_memory}
         self.equations: dict[int, Equation] = {

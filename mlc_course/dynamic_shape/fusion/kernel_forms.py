@@ -74,6 +74,9 @@ def form(
         return Obstacle("a matrix product is a call of a library")
     if len(group) > LARGEST_KERNEL:
         return Obstacle(f"a kernel has at most {LARGEST_KERNEL} operators")
+    for value in group:
+        if flow.equations[value].op.name == "gather" and inside & {o for o, _ in flow.reads[value]}:
+            return Obstacle("a gather reads rows that data names, so they are in memory before")
     outputs = [
         value
         for value in group

@@ -61,14 +61,21 @@ class Plan:
 
 
 def plan(
-    module: Module, facts: Level = "all", *, stitch: bool = True, progress: bool = False
+    module: Module,
+    facts: Level = "all",
+    *,
+    stitch: bool = True,
+    fuses: bool = True,
+    progress: bool = False,
 ) -> Plan:
     """Plan the kernels of a program with the facts of a level; see ``Knowledge``.
 
-    Without ``stitch``, only loop and input kernels are made. Raises ``UsageError`` for another
-    level, and ``Contradiction`` where no sizes keep the facts.
+    Without ``stitch``, only loop and input kernels are made; without ``fuses`` each operator has
+    one of its own. Raises ``UsageError`` for another level, and ``Contradiction`` where no sizes
+    keep the facts.
     """
-    return _Planner(module, Knowledge(module, facts), progress=progress).plan(stitch=stitch)
+    planner = _Planner(module, Knowledge(module, facts), progress=progress)
+    return planner.plan(stitch=stitch, fuses=fuses)
 
 
 class _Planner:
@@ -85,8 +92,9 @@ class _Planner:
         self.obstacles: dict[tuple[int, int, int, int, bool], Obstacle] = {}
         self.merges: list[Merge] = []
 
-    def plan(self, *, stitch: bool) -> Plan:
-        for with_stitch in (False, True) if stitch else (False,):
+    def plan(self, *, stitch: bool, fuses: bool) -> Plan:
+        rounds = ((False, True) if stitch else (False,)) if fuses else ()
+        for with_stitch in rounds:
             while self._merge_readers(stitch=with_stitch) or self._merge_beside(stitch=with_stitch):
                 pass
         names = sorted(self.kernels, key=self.order.place.__getitem__)
@@ -96,7 +104,7 @@ class _Planner:
             self.knowledge.level,
             tuple(self.kernels[name] for name in names),
             tuple(self.merges),
-            tuple(self._refusals(number, stitch=stitch)),
+            tuple(self._refusals(number, stitch=stitch) if fuses else ()),
             calls=sum(self.flow.is_call(value) for value in self.flow.equations),
             op_by_op=self.flow.kernels_op_by_op,
         )

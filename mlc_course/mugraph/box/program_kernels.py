@@ -38,10 +38,12 @@ from mlc_course.mugraph.kernels import (
     Compute,
     Constant,
     Copy,
+    Count,
     Expr,
     Fetch,
     Guard,
     Kernel,
+    Lookup,
     Loop,
     Read,
     Remark,
@@ -479,6 +481,8 @@ class _Box:
                     )
                 (part,) = parts
                 return lambda lane, numbers, mask: FLOAT32.function(name, part(lane, numbers, mask))
+            case Count() | Lookup():
+                raise GraphError("the box has no number of an index, or of data", got=text)
 
     # ---- copies
 

@@ -1,7 +1,7 @@
 """A kernel program spelled in TensorIR: for LLVM, in float32, with float32 or float16 storage.
 
 Blocks are the iterations of one parallel loop. Nothing is decided here: each statement has one
-spelling.
+spelling. A kernel of all sizes takes them as numbers after its buffers.
 """
 
 from __future__ import annotations
@@ -26,14 +26,19 @@ from mlc_course.mugraph.kernels import (
     Buffer,
     Compute,
     Constant,
+    Count,
     Expr,
     Fetch,
     Guard,
     Kernel,
+    Lookup,
     Loop,
     Read,
     Remark,
+    Repeat,
     Select,
+    SizedBuffer,
+    SizedKernel,
     Statement,
     Value,
     walk,
@@ -66,14 +71,27 @@ FUNCTIONS = {
     "exp": lambda x: exp(x),
     "sqrt": tirx.sqrt,
     "log": tirx.log,
+    "erf": lambda x: erf(x),
+    "tanh": tirx.tanh,
+    "sin": tirx.sin,
+    "cos": tirx.cos,
+    "abs": tirx.abs,
+    "round": tirx.nearbyint,
+    "pow": tirx.power,
+    "less": lambda a, b: number(a < b),
+    "equal": lambda a, b: number(tirx.EQ(a, b)),
+    "not": lambda a: number(tirx.EQ(a, tirx.const(0.0, "float32"))),
+    "choose": lambda when, a, b: tirx.Select(tirx.NE(when, tirx.const(0.0, "float32")), a, b),
 }
 
 
 def prim_func(kernel: Kernel, storage: str = "float32") -> PrimFunc:
-    """Return a kernel as a TensorIR function of its inputs, then its outputs.
+    """Return a kernel as a TensorIR function of its inputs, then its outputs, then sizes if any.
 
     Raises ``GraphError`` for a function of elements that has no spelling here.
     """
+    if isinstance(kernel, SizedKernel):
+        return _SizedWriter(kernel, storage).function()
     return _Writer(kernel, storage).function()
 
 
@@ -107,14 +125,14 @@ class _Writer:
         TVM puts small buffers on the stack, where LLVM makes registers of them, and larger ones
         into a workspace.
         """
-        shape = buffer.shape if buffer.scope == "global" else (buffer.size,)
+        shape = self.shape(buffer)
         count = 1
         if buffer.scope == "registers" and FLOAT_BYTES * buffer.size >= STACK_BYTES:
             shape, count = buffer.shape[-1:], math.prod(buffer.shape[:-1])
         made = [
             tirx.decl_buffer(
                 shape,
-                self.storage if buffer.role == "storage" else "float32",
+                self.dtype(buffer),
                 f"{buffer.name}_{n}" if count > 1 else buffer.name,
                 data_alignment=ALIGNMENT,
                 layout=None,
@@ -123,6 +141,13 @@ class _Writer:
         ]
         self.buffers[buffer.name] = made if count > 1 else made[0]
         return made
+
+    def shape(self, buffer: Buffer) -> tuple[Any, ...]:
+        return buffer.shape if buffer.scope == "global" else (buffer.size,)
+
+    def dtype(self, buffer: Buffer) -> str:
+        own: dict[str, str] = {"storage": self.storage, "sum": "float32"}
+        return own.get(buffer.role, buffer.role)
 
     # ---- indices and values
 
@@ -159,6 +184,12 @@ class _Writer:
             case Select(when, then, otherwise):
                 there = self.value(then), self.value(otherwise)
                 return tirx.if_then_else(self.index(when), *there)
+            case Count(at):
+                return tirx.Cast("float32", self.index(at))
+            case Lookup(table, row, width, rest):
+                place = tirx.Cast(INDEX, self.value(row)) * self.index(width) + self.index(rest)
+                read = tirx.BufferLoad(self.buffers[table.name], [place])
+                return tirx.Cast("float32", read) if self.is_half(table) else read
 
     def extreme(self, name: str, a: Value, b: Value) -> Any:
         """Return the larger or the smaller of two, and NaN where one of them is.
@@ -174,7 +205,7 @@ class _Writer:
         return found if isinstance(a, Constant) else tirx.Select(is_number, found, first)
 
     def is_half(self, buffer: Buffer) -> bool:
-        return buffer.role == "storage" and self.storage != "float32"
+        return self.dtype(buffer) == "float16"
 
     # ---- statements
 
@@ -246,8 +277,11 @@ class _Writer:
         if compute.combine:
             formula = Apply(compute.combine, (Read(target, compute.index), formula))
         value = self.value(formula)
-        if self.is_half(target):
-            value = tirx.Cast(self.storage, value)
+        dtype = self.dtype(target)
+        if dtype == "bool":
+            value = tirx.NE(value, tirx.const(0.0, "float32"))
+        elif dtype != str(value.ty):
+            value = tirx.Cast(dtype, value)
         made, place = self.place(target, compute.index)
         return tirx.BufferStore(made, value, place)
 
@@ -258,6 +292,55 @@ class _Writer:
             "void", "llvm.prefetch", tirx.address_of(place), for_reading, into_l2, data
         )
         return tirx.Evaluate(call)
+
+
+class _SizedWriter(_Writer):
+    """Writes a kernel of all sizes. Its indices are not negative, so that C's division does."""
+
+    kernel: SizedKernel
+
+    def function(self) -> PrimFunc:
+        kernel = self.kernel
+        arguments = (*kernel.inputs, *kernel.outputs)
+        parameters = [made for each in arguments for made in self.declared(each)]
+        for name in kernel.sizes:
+            self.values[name] = tirx.Var(name, INDEX)
+        block = tirx.Var("block", INDEX)
+        ((own, _),) = kernel.grid
+        self.values[own] = block
+        body = [tirx.AllocBuffer(made) for each in kernel.shared for made in self.declared(each)]
+        body += self.statements(kernel.body)
+        whole = tirx.For(block, 0, self.index(kernel.count), PARALLEL, _sequence(body))
+        function = PrimFunc([*parameters, *map(self.values.get, kernel.sizes)], whole)
+        return function.with_attr({"tirx.noalias": True, "global_symbol": "main"})
+
+    def shape(self, buffer: Buffer) -> tuple[Any, ...]:
+        if not isinstance(buffer, SizedBuffer):
+            return super().shape(buffer)
+        if buffer.scope == "global":  # an argument brings its length
+            return (tirx.Var(f"length_of_{buffer.name}", INDEX),)
+        return (self.index(buffer.length),)
+
+    def place(self, buffer: Buffer, index: Sequence[Expr]) -> tuple[Any, list[Any]]:
+        if isinstance(buffer, SizedBuffer):
+            return self.buffers[buffer.name], [self.index(each) for each in index]
+        return super().place(buffer, index)
+
+    def index(self, e: Expr) -> Any:
+        if e.op in ("//", "%"):
+            a, b = map(self.index, e.args)
+            return tirx.truncdiv(a, b) if e.op == "//" else tirx.truncmod(a, b)
+        return super().index(e)
+
+    def statement(self, statement: Statement) -> list[Any]:
+        match statement:
+            case Repeat(name, extent, body):
+                turns = self.index(extent)
+                variable = self.values[name] = tirx.Var(name, INDEX)
+                made = tirx.For(variable, 0, turns, SERIAL, _sequence(self.statements(body)))
+                del self.values[name]
+                return [made]
+        return super().statement(statement)
 
 
 def _rounded(number: float) -> float:
@@ -306,6 +389,49 @@ def exp(value: Any) -> Any:
     # In this order NaN stays NaN: TVM's min(a, b) is a if a < b, else b.
     limited = tirx.max(number(LOWEST), tirx.min(number(HIGHEST), value))
     return tirx.Let(x, limited, rounded)
+
+
+# A quotient of odd and even polynomials on [-4, 4], as in Eigen's and TVM's fast erf.
+ERF_ABOVE = (
+    -2.72614225801306e-10,
+    2.77068142495902e-08,
+    -2.10102402082508e-06,
+    -5.69250639462346e-05,
+    -7.34990630326855e-04,
+    -2.95459980854025e-03,
+    -1.60960333262415e-02,
+)
+ERF_BELOW = (
+    -1.45660718464996e-05,
+    -2.13374055278905e-04,
+    -1.68282697438203e-03,
+    -7.37332916720468e-03,
+    -1.42647390514189e-02,
+)
+
+
+def erf(value: Any) -> Any:
+    """Return the error function of a float32 in vector instructions; NaN stays NaN."""
+
+    def constant(x: float) -> Any:
+        return tirx.const(x, "float32")
+
+    def polynomial(terms: Sequence[float], at: Any) -> Any:
+        total = constant(terms[0])
+        for each in terms[1:]:
+            total = total * at + constant(each)
+        return total
+
+    x, square = tirx.Var("x", "float32"), tirx.Var("square", "float32")
+    above, below = polynomial(ERF_ABOVE, square), polynomial(ERF_BELOW, square)
+    ratio = tirx.Let(square, x * x, tirx.Div(x * above, below))
+    limited = tirx.max(constant(-4.0), tirx.min(constant(4.0), value))
+    return tirx.Let(x, limited, ratio)
+
+
+def number(condition: Any) -> Any:
+    """Return 1 where a condition holds, and 0 elsewhere."""
+    return tirx.Select(condition, tirx.const(1.0, "float32"), tirx.const(0.0, "float32"))
 
 
 def _power_of_two(exponent: Any) -> Any:

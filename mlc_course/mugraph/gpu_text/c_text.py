@@ -32,14 +32,18 @@ from mlc_course.mugraph.kernels import (
     Compute,
     Constant,
     Copy,
+    Count,
     Expr,
     Fetch,
     Guard,
     Kernel,
+    Lookup,
     Loop,
     Read,
     Remark,
+    Repeat,
     Select,
+    SizedKernel,
     Statement,
     Threads,
     Value,
@@ -170,7 +174,10 @@ class _Writer:
             for form, buffers in ((dialect.input, kernel.inputs), (dialect.output, kernel.outputs))
             for each in buffers
         ]
-        grid = ", ".join(f"{axis} < {extent}" for axis, extent in kernel.grid) or "one"
+        for size in kernel.sizes if isinstance(kernel, SizedKernel) else ():
+            self.variables[size] = _unused(size, self.taken)
+            parameters.append(f"const {dialect.long} {self.variables[size]}")
+        grid = kernel.grid_text or "one"
         head = f"// blocks {grid}; {kernel.threads} threads each"
         head += f"; {kernel.shared_bytes} bytes of shared memory" * bool(kernel.shared)
         found = [head]
@@ -222,6 +229,8 @@ class _Writer:
                 yield f"const int {self.variables[axis]} = {dialect.block % axes[place]};"
 
     def type_of(self, buffer: Buffer) -> str:
+        if buffer.role in self.dialect.own_types:
+            return self.dialect.own_types[buffer.role]
         return self.dialect.types[self.storage] if buffer.role == "storage" else "float"
 
     def named(self, buffer: Buffer) -> str:
@@ -231,7 +240,7 @@ class _Writer:
         return self.buffers[buffer.name]
 
     def is_converted(self, buffer: Buffer) -> bool:
-        return self.type_of(buffer) != "float"
+        return buffer.role == "storage" and self.type_of(buffer) != "float"
 
     # ---- indices and values
 
@@ -284,6 +293,20 @@ class _Writer:
                 return self._constant(float(number))
             case Read():
                 return read(value)
+            case Count(at):
+                return f"({self.index(at, is_wide=True)})"
+            case Lookup(table, row, long, rest):
+                place = f"({self.dialect.long}){self.value(row, read, 6)}*({self.index(long)})"
+                return f"{self.named(table)}[{place} + {self.index(rest, is_wide=True)}]"
+            case Apply("less" | "equal" as name, (a, b)):
+                sign = "<" if name == "less" else "=="
+                texts = [self.value(each, read, 1) for each in (a, b)]
+                return f"({f' {sign} '.join(texts)} ? 1.0f : 0.0f)"
+            case Apply("not", (a,)):
+                return f"({self.value(a, read, 1)} == 0.0f ? 1.0f : 0.0f)"
+            case Apply("choose", (when, then, otherwise)):
+                texts = [self.value(each, read, 1) for each in (when, then, otherwise)]
+                return f"({texts[0]} != 0.0f ? {texts[1]} : {texts[2]})"
             case Select(when, then, otherwise):
                 parts = [self.value(each, read, 1, width) for each in (then, otherwise)]
                 if width > 1:
@@ -360,6 +383,12 @@ class _Writer:
                 return [self.say(f"{self.type_of(buffer)} {self.named(buffer)}[{buffer.size}];")]
             case Compute():
                 return self.compute(statement)
+            case Repeat(name, turns, body):
+                with self.counting(name) as counter:
+                    end = self.index(turns, BINDS["<"] + 1)
+                    count = f"{self.dialect.long} {counter} = 0"
+                    head = f"for ({count}; {counter} < {end}; ++{counter}) "
+                    return self.block(head, lambda: self.body(body))
             case Loop(name, extent, body, order):
                 unrolled = order == "unrolled"
                 found = self.loop(name, extent, lambda: self.body(body), unrolled=unrolled)
@@ -551,6 +580,7 @@ class _Writer:
 
         def is_wide(x: Read) -> bool:
             outside = x.buffer.scope in ("global", "shared")
+            outside &= x.buffer.role not in self.dialect.own_types
             return outside and are_neighbours(x.buffer, x.index, lane, width)
 
         target = Read(s.target, s.index)

@@ -23,6 +23,7 @@ class Dialect:
 
     name: str
     types: Mapping[str, str]
+    own_types: Mapping[str, str]  # of whole numbers and truth values
     includes: Mapping[str, str]  # by storage
     kernel: str  # the head: threads, name, parameters
     input: str
@@ -172,6 +173,7 @@ __device__ __forceinline__ void multiply_add(
 CUDA = Dialect(
     name="CUDA C++",
     types={SINGLE: "float", HALF: "half", BRAIN: "__nv_bfloat16"},
+    own_types={"int64": "long long", "int32": "int", "int8": "signed char", "bool": "bool"},
     includes={SINGLE: "", HALF: "#include <cuda_fp16.h>\n", BRAIN: "#include <cuda_bf16.h>\n"},
     kernel='extern "C" __global__ void __launch_bounds__(%s, 1)\n%s(%s) {',
     input="const %s* __restrict__ %s",
@@ -187,6 +189,13 @@ CUDA = Dialect(
         "exp": "expf",
         "sqrt": "sqrtf",
         "log": "logf",
+        "erf": "erff",
+        "tanh": "tanhf",
+        "sin": "sinf",
+        "cos": "cosf",
+        "abs": "fabsf",
+        "round": "rintf",
+        "pow": "powf",
         "max": "largest",
         "min": "smallest",
     },
@@ -217,6 +226,7 @@ OPENCL_PIECES = {
 OPENCL = Dialect(
     name="OpenCL C",
     types={SINGLE: "float", HALF: "half"},
+    own_types={"int64": "long", "int32": "int", "int8": "char", "bool": "uchar"},
     includes={SINGLE: "", HALF: ""},
     kernel="__kernel __attribute__((reqd_work_group_size(%s, 1, 1)))\nvoid %s(%s) {",
     input="__global const %s* restrict %s",
@@ -232,6 +242,13 @@ OPENCL = Dialect(
         "exp": "exp",
         "sqrt": "sqrt",
         "log": "log",
+        "erf": "erf",
+        "tanh": "tanh",
+        "sin": "sin",
+        "cos": "cos",
+        "abs": "fabs",
+        "round": "rint",
+        "pow": "pow",
         "max": "largest",
         "min": "smallest",
     },

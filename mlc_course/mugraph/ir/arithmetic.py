@@ -6,7 +6,8 @@ in floating point, in a finite field, and to whoever counts how large its formul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -55,7 +56,16 @@ class Arithmetic(Protocol):
         """Round a value to what memory keeps of it."""
 
 
-FUNCTIONS = {"sqrt": np.sqrt, "log": np.log}
+FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
+    "sqrt": np.sqrt,
+    "log": np.log,
+    "erf": np.vectorize(math.erf, otypes=[float]),
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "abs": np.abs,
+    "round": np.round,
+}
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Number:
         try:
             return float(self.coefficient) * math.sqrt(math.prod(self.roots))
         except OverflowError:
-            return math.copysign(math.inf, self.coefficient)
+            return math.inf if self.coefficient > 0 else -math.inf
 
 
 @lru_cache(maxsize=1 << 12)

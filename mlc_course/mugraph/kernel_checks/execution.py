@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mlc_course.errors import UsageError
+from mlc_course.errors import GraphError, UsageError
 from mlc_course.mugraph.ir import Array, Floats, Shape
 from mlc_course.mugraph.kernel_checks.kernel_walk import (
     Points,
@@ -40,7 +40,9 @@ from mlc_course.mugraph.kernels import (
     Compute,
     Constant,
     Copy,
+    Count,
     Kernel,
+    Lookup,
     Read,
     Select,
     Value,
@@ -49,6 +51,13 @@ from mlc_course.mugraph.kernels import (
 from mlc_course.mugraph.verify import Field, FreeMaxima, Residues
 
 Tensor = Any
+ON_FLOATS: dict[str, Callable[..., Tensor]] = {
+    "pow": np.power,
+    "less": lambda a, b: 1.0 * (a < b),
+    "equal": lambda a, b: 1.0 * (a == b),
+    "not": lambda a: 1.0 * (a == 0),
+    "choose": lambda when, a, b: np.where(when, a, b),
+}
 
 
 @dataclass(frozen=True)
@@ -288,6 +297,20 @@ class _Values(Walk):
                 return self._selected(holds, a, b)
             case Apply(name, args):
                 return self._applied(name, [self._value(each, points, axes) for each in args])
+            case Count(at):
+                return points.at(at, axes).astype(self._floats().computed)
+            case Lookup(table, row, width, rest):
+                self._floats()
+                memory = self.memories[table.name]
+                which = np.asarray(self._value(row, points, axes)).astype(np.int64)
+                place = which * points.at(width, axes) + points.at(rest, axes)
+                return memory.read(place.clip(0, memory.count - 1))
+
+    def _floats(self) -> Floats:
+        """The arithmetic, where it has numbers of indices; a field has none."""
+        if not isinstance(self.m, Floats):
+            raise GraphError("a number of an index, or of data", expected="floats", got="a field")
+        return self.m
 
     def _applied(self, name: str, args: Sequence[Tensor]) -> Tensor:
         m = self.m
@@ -299,6 +322,7 @@ class _Values(Walk):
             "max": m.maximum,
             "min": m.minimum,
             "exp": m.exp,
+            **(ON_FLOATS if isinstance(m, Floats) else {}),
         }
         return known[name](*args) if name in known else m.function(name, *args)
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mlc_course.errors import GraphError
 from mlc_course.mugraph.ir import Shape
 from mlc_course.mugraph.kernel_checks.kernel_walk import Points, Step, Walk, copied, kept_axes
 from mlc_course.mugraph.kernels import (
@@ -21,7 +22,9 @@ from mlc_course.mugraph.kernels import (
     Compute,
     Constant,
     Copy,
+    Count,
     Kernel,
+    Lookup,
     Read,
     Select,
     Value,
@@ -86,6 +89,8 @@ class _Run(Walk):
                 return covering(self._value(then, count), self._value(otherwise, count))
             case Apply(name, args):
                 return self._applied(name, [self._value(each, count) for each in args], count)
+            case Count() | Lookup():
+                raise GraphError("no bound for a number of an index, or of data", got=value)
 
     def _applied(self, name: str, args: list[Growth], count: int) -> Growth:
         many = [replace(each, shape=(count,)) for each in args]

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mlc_course.deadline import check_time
+from mlc_course.errors import GraphError
 from mlc_course.mugraph.ir import Array, Shape
 from mlc_course.mugraph.kernels import (
     Allocate,
@@ -35,10 +36,13 @@ from mlc_course.mugraph.kernels import (
     Fetch,
     Guard,
     Kernel,
+    Lookup,
     Loop,
     Read,
     Remark,
+    Repeat,
     Select,
+    SizedKernel,
     Statement,
     Threads,
     Value,
@@ -146,10 +150,17 @@ def numbered_axis(place: int, extent: int, rank: int) -> Array:
 class Walk(ABC):
     """Runs a kernel: every statement in turn, at all its points at once.
 
-    ``stopped`` ends it before its time.
+    ``stopped`` ends it before its time. Raises ``GraphError`` for a kernel whose sizes are not
+    filled in.
     """
 
     def __init__(self, kernel: Kernel) -> None:
+        if isinstance(kernel, SizedKernel):
+            raise GraphError(
+                f"{kernel.name}: a kernel of all sizes is not walked",
+                got=", ".join(kernel.sizes),
+                hint="fill in sizes (SizedKernel.at)",
+            )
         self.kernel = kernel
         self.stopped = False
         self._instances = itertools.count(1)
@@ -179,6 +190,8 @@ class Walk(ABC):
                     return
                 for number in range(extent):
                     self._body(body, points.numbered(name, number))
+            case Repeat():
+                raise AssertionError("a loop of an unknown number of turns")
             case Threads(name, count, body):
                 self._body(body, points.along(Lead(name, count, "thread")))
             case Guard(when, body, otherwise):
@@ -252,7 +265,10 @@ class Access:
 
 
 def accesses(value: Value, points: Points, axes: Sequence[Axis]) -> Iterator[Access]:
-    """Yield every read of a value with the points at which it is read."""
+    """Yield every read of a value with the points at which it is read.
+
+    In a ``Lookup`` only the row's number is one; the table has that row, its meaning says.
+    """
 
     def inside(value: Value, mask: Array | None) -> Iterator[Access]:
         match value:
@@ -261,6 +277,8 @@ def accesses(value: Value, points: Points, axes: Sequence[Axis]) -> Iterator[Acc
             case Apply():
                 for each in value.args:
                     yield from inside(each, mask)
+            case Lookup():
+                yield from inside(value.row, mask)
             case Select(when, then, otherwise):
                 holds = np.asarray(points.at(when, axes), bool)
                 for part, kept in ((then, holds), (otherwise, ~holds)):

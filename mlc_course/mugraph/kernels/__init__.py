@@ -1,7 +1,7 @@
 """What does a kernel do? A program of loops, buffers and barriers, between a graph and its text.
 
 Read ``kernel_program`` first: its statements decide everything, and print as text.
-``index_expressions`` say where an element is.
+``index_expressions`` say where an element is. ``sized_kernels`` are of all sizes at once.
 """
 
 from mlc_course.mugraph.kernels.index_expressions import (
@@ -35,15 +35,18 @@ from mlc_course.mugraph.kernels.kernel_program import (
     Compute,
     Constant,
     Copy,
+    Count,
     Fetch,
     Fragments,
     Guard,
     Kernel,
     KernelProgram,
+    Lookup,
     Loop,
     Order,
     Read,
     Remark,
+    Repeat,
     Role,
     Scope,
     Select,
@@ -71,6 +74,7 @@ from mlc_course.mugraph.kernels.matrix_unit import (
     matrix_products,
     turns,
 )
+from mlc_course.mugraph.kernels.sized_kernels import SizedBuffer, SizedKernel
 
 __all__ = [
     "DEPTH",
@@ -97,6 +101,7 @@ __all__ = [
     "Compute",
     "Constant",
     "Copy",
+    "Count",
     "Expr",
     "ExprLike",
     "Fetch",
@@ -106,15 +111,19 @@ __all__ = [
     "KernelProgram",
     "LINE",
     "SUM_BYTES",
+    "Lookup",
     "Loop",
     "Order",
     "ONE",
     "Read",
     "Remark",
+    "Repeat",
     "Role",
     "Scope",
     "Select",
     "Side",
+    "SizedBuffer",
+    "SizedKernel",
     "Statement",
     "Threads",
     "VAR",

@@ -125,6 +125,10 @@ def _made(op: str, left: ExprLike, right: ExprLike) -> Expr:
             return a
         case "*" if b.op == CONST and a.op == "*" and a.args[1].op == CONST:
             return _made("*", a.args[0], a.args[1].args[0] * b.args[0])
+        case "*" if a.op == "*" and a.args[1].op == CONST:  # numbers stand last
+            return _made("*", _made("*", a.args[0], b), a.args[1])
+        case "*" if b.op == "*" and b.args[1].op == CONST:
+            return _made("*", _made("*", a, b.args[0]), b.args[1])
         case "//" | "%" if a == ZERO:
             return ZERO
         case "%" if b == ONE:
@@ -160,7 +164,8 @@ def _of_rest(op: str, e: Expr, by: int) -> Expr:
     if e.op == CONST:
         return const(ACTIONS[op](e.args[0], by))
     factor = _factor(e)
-    if e.op == "*" and by % factor == 0:  # 4*x // 32 is x // 8, and 4*x % 32 is 4*(x % 8)
+    if e.op == "*" and factor != 1 and by % factor == 0:
+        # 4*x // 32 is x // 8, and 4*x % 32 is 4*(x % 8)
         found = _made(op, _over(e, factor), by // factor)
         return found if op == "//" else found * factor
     if e.op == "%" and e.args[1].op == CONST:

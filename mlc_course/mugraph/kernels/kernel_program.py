@@ -28,12 +28,14 @@ from mlc_course.mugraph.ir import Axes, KernelGraph, Number, Shape
 from mlc_course.mugraph.kernels.index_expressions import ZERO, Expr, ExprLike, expr
 
 Scope = Literal["global", "shared", "private", "registers"]
-Role = Literal["storage", "sum"]  # what tensors are kept in; what sums are kept in
+# What tensors are kept in, and what sums are; or a type of its own, whatever a dialect stores.
+Role = Literal["storage", "sum", "float16", "int64", "int32", "int8", "bool"]
 Order = Literal["serial", "unrolled", "any"]
 Combine = Literal["", "add", "max", "min"]
 Side = Literal["rows", "columns"]  # of a product
 LINE = 64  # bytes of a cache line
 SUM_BYTES = 4  # of what sums are kept in
+LARGEST = 1 << 128  # from here on, numbers are infinite in float32
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,10 @@ class Read:
 
 @dataclass(frozen=True)
 class Apply:
-    """``name`` is add, sub, mul, div, max, min, exp, or a function such as sqrt."""
+    """``name`` is add, sub, mul, div, max, min, exp, or a function such as sqrt.
+
+    less, equal and not give 1 or 0, and ``choose`` one of two values by such a number.
+    """
 
     name: str
     args: tuple[Value, ...]
@@ -124,7 +129,27 @@ class Select:
     otherwise: Value
 
 
-Value: TypeAlias = Constant | Read | Apply | Select
+@dataclass(frozen=True)
+class Count:
+    """An index as a number to compute with."""
+
+    at: Expr
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Element ``rest`` of a row of a table with rows of ``width``; data says which row it is.
+
+    Who launches the kernel sees to it that the table has the row.
+    """
+
+    table: Buffer
+    row: Value
+    width: Expr
+    rest: Expr
+
+
+Value: TypeAlias = Constant | Read | Apply | Select | Count | Lookup
 
 
 # ---- statements
@@ -201,6 +226,16 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class Repeat:
+    """A loop of as many turns as sizes say, for a kernel of all sizes (``SizedKernel``)."""
+
+    name: str
+    extent: Expr
+    body: Body
+    order: Order = "serial"
+
+
+@dataclass(frozen=True)
 class Threads:
     """Each of ``count`` threads, numbered by ``name``, runs the body; no barrier is inside."""
 
@@ -264,6 +299,7 @@ Statement: TypeAlias = (
     Compute
     | Fetch
     | Loop
+    | Repeat
     | Threads
     | Guard
     | Allocate
@@ -305,6 +341,11 @@ class Kernel:
         return self.storage_bytes if role == "storage" else SUM_BYTES
 
     @property
+    def grid_text(self) -> str:
+        """The grid's axes, as the text form has them."""
+        return ", ".join(f"{name} < {extent}" for name, extent in self.grid)
+
+    @property
     def blocks(self) -> int:
         return math.prod(extent for _, extent in self.grid)
 
@@ -333,7 +374,7 @@ class KernelProgram:
 def bodies(statement: Statement) -> tuple[Body, ...]:
     """Return the bodies inside a statement."""
     match statement:
-        case Loop() | Threads():
+        case Loop() | Repeat() | Threads():
             return (statement.body,)
         case Guard():
             return statement.body, statement.otherwise
@@ -353,7 +394,7 @@ def rewritten(body: Body, change: Callable[[Statement], Body]) -> Body:
     found: list[Statement] = []
     for each in body:
         match each:
-            case Loop() | Threads():
+            case Loop() | Repeat() | Threads():
                 each = replace(each, body=rewritten(each.body, change))
             case Guard():
                 each = replace(
@@ -376,9 +417,12 @@ def with_indices(x: Any, change: Callable[[Expr], Expr]) -> Any:
             Read()
             | Apply()
             | Select()
+            | Count()
+            | Lookup()
             | Compute()
             | Fetch()
             | Loop()
+            | Repeat()
             | Threads()
             | Guard()
             | Copy()
@@ -388,7 +432,7 @@ def with_indices(x: Any, change: Callable[[Expr], Expr]) -> Any:
 
 
 def reads(value: Value) -> Iterator[Read]:
-    """Yield every read of a value."""
+    """Yield every read of a value whose index is known."""
     match value:
         case Read():
             yield value
@@ -398,6 +442,8 @@ def reads(value: Value) -> Iterator[Read]:
         case Select():
             yield from reads(value.then)
             yield from reads(value.otherwise)
+        case Lookup():
+            yield from reads(value.row)
 
 
 # ---- the text form
@@ -419,9 +465,11 @@ def kernel_text(kernel: Kernel) -> str:
     """Return a kernel, one statement a line."""
     inputs = ", ".join(map(str, kernel.inputs))
     outputs = ", ".join(map(str, kernel.outputs))
-    grid = ", ".join(f"{name} < {extent}" for name, extent in kernel.grid)
     threads = f", {kernel.threads} threads each" if kernel.threads > 1 else ""
-    lines = [f"kernel {kernel.name}({inputs}) -> {outputs}", f"{INDENT}blocks {grid}{threads}"]
+    lines = [
+        f"kernel {kernel.name}({inputs}) -> {outputs}",
+        f"{INDENT}blocks {kernel.grid_text}{threads}",
+    ]
     places = dict(kernel.offsets)
     for buffer in kernel.shared:
         at = f" at byte {places[buffer.name]}" if buffer.name in places else ""
@@ -447,7 +495,7 @@ def _lines(statement: Statement, indent: str) -> Iterator[str]:
             yield f"{indent}{left} {SIGNS[combine]} {value_text(value)}{over}"
         case Fetch(ahead):
             yield f"{indent}fetch {', '.join(map(value_text, ahead))}"
-        case Loop(name, extent, body, order):
+        case Loop(name, extent, body, order) | Repeat(name, extent, body, order):
             yield f"{indent}for {name} < {extent}{ORDERS[order]}:"
             yield from body_lines(body, inner)
         case Threads(name, count, body):
@@ -484,6 +532,10 @@ def value_text(value: Value, binds: int = 0) -> str:
             return f"{buffer.name}[{', '.join(map(str, index))}]"
         case Select(when, then, otherwise):
             return f"({value_text(then)} if {when} else {value_text(otherwise)})"
+        case Count(at):
+            return f"number({at})"
+        case Lookup(table, row, width, rest):
+            return f"{table.name}[{value_text(row)} * ({width}) + {rest}]"
         case Apply(name, (a, b)) if name in INFIX:
             sign, own = INFIX[name]
             text = f"{value_text(a, own)} {sign} {value_text(b, own + 1)}"
@@ -493,6 +545,8 @@ def value_text(value: Value, binds: int = 0) -> str:
 
 
 def _fraction(number: Fraction) -> str:
+    if abs(number) > LARGEST:
+        return "inf" if number > 0 else "-inf"
     if number.denominator == 1 or number.denominator < 1 << 16:
         return str(number)
     return repr(float(number))

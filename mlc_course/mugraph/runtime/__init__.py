@@ -6,7 +6,7 @@ given to a call, ``checking`` compares what it returns with the interpreter, and
 times the first few of the tilings that the cost model ranks.
 """
 
-from mlc_course.mugraph.runtime.arrays import CopiedInput, random_inputs
+from mlc_course.mugraph.runtime.arrays import CopiedInput, empty, random_inputs
 from mlc_course.mugraph.runtime.beside_numpy import (
     BLOCK_BY_BLOCK,
     NUMPY,
@@ -37,6 +37,7 @@ __all__ = [
     "arch_here",
     "check",
     "compile_graph",
+    "empty",
     "fastest_of_each",
     "race",
     "random_inputs",

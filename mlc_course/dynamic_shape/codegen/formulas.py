@@ -1,0 +1,98 @@
+"""Operators on elements as formulas of a kernel program, and the types that kernels compute with.
+
+Floats are computed in float32. Whole numbers are added, multiplied, compared, chosen and converted;
+a truth value is 1 or 0 in a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import isinf, isnan
+
+from mlc_course.dynamic_shape.ir import Equation, Type
+from mlc_course.errors import GraphError
+from mlc_course.mugraph.ir import Number
+from mlc_course.mugraph.kernels import Apply, Combine, Constant, Role, Value
+
+ROLES: Mapping[str, Role] = {
+    "f32": "sum",
+    "f16": "float16",
+    "i64": "int64",
+    "i32": "int32",
+    "i8": "int8",
+    "i1": "bool",
+}
+COMPUTED: Mapping[str, Role] = {**ROLES, "f16": "sum", "i1": "sum"}  # in registers
+FLOATS = ("f16", "f32")
+ON_WHOLE_NUMBERS = ("add", "sub", "mul", "less", "equal", "select", "convert")
+
+
+def number(value: float | Fraction) -> Constant:
+    """Return a constant; one beyond the range of float32 is infinite there."""
+    if isinstance(value, float) and isinf(value):
+        value = Fraction(10**400 if value > 0 else -(10**400))
+    return Constant(Number(Fraction(value)))
+
+
+ZERO_VALUE, ONE_VALUE = number(0), number(1)
+NOT_A_NUMBER = Apply("div", (ZERO_VALUE, ZERO_VALUE))
+
+
+def constant(value: float) -> Value:
+    """Return the value of an operator ``constant``."""
+    return NOT_A_NUMBER if isinstance(value, float) and isnan(value) else number(value)
+
+
+def _named(name: str) -> Callable[..., Value]:
+    return lambda *args: Apply(name, args)
+
+
+def _over(above: Value, below: Value) -> Value:
+    return Apply("div", (above, below))
+
+
+ELEMENTWISE: Mapping[str, Callable[..., Value]] = {
+    **{
+        name: _named(name)
+        for name in (
+            *("exp", "log", "sqrt", "tanh", "erf", "abs", "sin", "cos", "round", "not"),
+            *("add", "sub", "mul", "div", "max", "min", "pow", "less", "equal"),
+        )
+    },
+    "rsqrt": lambda x: _over(ONE_VALUE, Apply("sqrt", (x,))),
+    "neg": lambda x: Apply("mul", (x, number(-1))),
+    "square": lambda x: Apply("mul", (x, x)),
+    "sigmoid": lambda x: _over(
+        ONE_VALUE, Apply("add", (ONE_VALUE, Apply("exp", (Apply("mul", (x, number(-1))),))))
+    ),
+    "select": _named("choose"),
+    "clamp": lambda low, x, high: Apply("min", (Apply("max", (x, low)), high)),
+    "convert": lambda x: x,
+}
+# How a reduction combines elements, and what it begins with.
+COMBINES: Mapping[str, tuple[Combine, Value]] = {
+    "reduce_sum": ("add", ZERO_VALUE),
+    "reduce_mean": ("add", ZERO_VALUE),
+    "reduce_max": ("max", number(float("-inf"))),
+    "reduce_min": ("min", number(float("inf"))),
+}
+
+
+def check_types(equation: Equation, operands: Sequence[Type], where: str) -> None:
+    """Raise ``GraphError`` for an operator on element types that kernels do not compute with."""
+    dtypes = {each.dtype for each in (*operands, equation.type)}
+    is_known = dtypes <= set(ROLES)
+    if is_known and equation.op.kind in ("elementwise", "reduction"):
+        whole = dtypes - {*FLOATS, "i1"}
+        is_known = not whole or equation.op.name in ON_WHOLE_NUMBERS
+    if is_known and equation.op.name in ("constant", "iota"):
+        is_known = equation.type.dtype != "i1"
+    if not is_known:
+        raise GraphError(
+            f"no code for {where} = {equation.op.name} on {', '.join(sorted(dtypes))}",
+            expected=f"elements of {', '.join(FLOATS)}; whole numbers in "
+            + ", ".join(ON_WHOLE_NUMBERS),
+            got=", ".join(sorted(dtypes)),
+            hint="convert them first, or run the program with the interpreter",
+        )

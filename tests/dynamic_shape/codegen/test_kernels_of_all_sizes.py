@@ -1,0 +1,176 @@
+"""Kernels of all sizes, filled in and run beside NumPy; no vector, mask or guard goes wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from drawn_modules import drawn_module
+from kernels_at_sizes import EXACT, all_values, check_at_sizes, close, lowered_plan, named_sizes
+from shape_programs import SIZES, inputs_of, program_of
+
+from mlc_course.dynamic_shape.codegen import divisions_at
+from mlc_course.dynamic_shape.fusion import LEVELS, Flow, Knowledge, plan
+from mlc_course.dynamic_shape.ir import bind
+from mlc_course.dynamic_shape.programs import NAMES, program
+from mlc_course.errors import GraphError
+from mlc_course.mugraph.kernel_checks import first_fault, values
+from mlc_course.mugraph.kernels import (
+    Buffer,
+    Compute,
+    Guard,
+    Kernel,
+    Loop,
+    Read,
+    Repeat,
+    SizedKernel,
+    Statement,
+    rewritten,
+    var,
+)
+
+Tried = Callable[[str, int], None]
+RESIDUES = [(2, 3, 2, 16 + rest) for rest in range(16)]
+SWEEP = [(1, 1, 1, 1), (1, 2, 3, 2), (2, 1, 2, 7), (3, 2, 1, 13), (1, 4, 2, 64), *RESIDUES]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("target", ["cpu", "gpu"])
+def test_the_ten_programs_at_all_residues(name: str, target: str, full: bool) -> None:
+    """Sizes of 1, primes, every residue of a vector, and a likely one."""
+    module = program(name)
+    planned = plan(module)
+    for numbers in SWEEP if full or target == "cpu" else SWEEP[::4]:
+        given = SIZES[name](*numbers)
+        inputs = inputs_of(module, given)
+        sizes = bind(module, {key: array.shape for key, array in inputs.items()})
+        assert check_at_sizes(planned, target, inputs, sizes) >= len(planned.kernels)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("target", ["cpu", "narrow", "unfolded", "gpu"])
+def test_drawn_programs(target: str, full: bool, seed: int, tried: Tried) -> None:
+    rng = random.Random(seed)
+    count = 0
+    for _ in range(400 if full else 40):
+        module, sizes = drawn_module(rng)
+        inputs = inputs_of(module, sizes, seed)
+        planned = plan(module, rng.choice(LEVELS), stitch=rng.random() < 0.8)
+        count += check_at_sizes(planned, target, inputs, sizes)
+    tried("kernels at sizes", count)
+
+
+@pytest.mark.parametrize("target", ["cpu", "gpu"])
+def test_a_kernel_without_its_guards_is_refused(target: str) -> None:
+    """The checks of this file notice what guards and tails are for."""
+    module = program("residual_rms_norm")
+    given = SIZES["residual_rms_norm"](1, 3, 1, 13)
+    inputs = inputs_of(module, given)
+    sizes = bind(module, {key: array.shape for key, array in inputs.items()})
+    ((lowered, choices),) = lowered_plan(plan(module), target)
+    kernel = choices[-1].kernel
+    numbers = {name: sizes[name] for name in kernel.sizes}
+    assert first_fault(kernel.at(numbers)) is None
+
+    def unguarded(statement: Statement) -> tuple[Statement, ...]:
+        return statement.body if isinstance(statement, Guard) else (statement,)
+
+    wrong = replace(kernel, body=rewritten(kernel.body, unguarded))
+    assert first_fault(wrong.at(numbers)) is not None
+
+    def shorter(statement: Statement) -> tuple[Statement, ...]:
+        if not isinstance(statement, Repeat) or statement.extent.op != "%":
+            return (statement,)
+        return ()  # what vectors leave over
+
+    if target == "cpu":
+        wrong = replace(kernel, body=rewritten(kernel.body, shorter))
+        known = all_values(module, inputs, sizes)
+        arrays = [known[value].reshape(-1) for value in lowered.inputs]
+        with np.errstate(all="ignore"):
+            _, found = values(wrong.at(numbers), arrays, EXACT)
+        assert not close(found, known[lowered.outputs[1]].reshape(-1))
+
+
+def test_facts_remove_divisions_and_tails() -> None:
+    """Proved sizes leave no remainder; unknown ones have a loop for it."""
+    lines = """
+    %0 = exp(%x) : [B, S, H]
+    %1 = reduce_sum(%0) {axes = [2]} : [B, S]
+    """
+    sixteen = "tie_predicate_divisible(H, 16)"
+    known = program_of("x [B, S, H]", lines, "%1", sixteen)
+    unknown = program_of("x [B, S, H]", lines, "%1")
+    assert len(tails(lowered_plan(plan(known), "cpu")[0][1][-1].kernel)) == 0
+    assert len(lowered_plan(plan(known), "cpu")[0][1]) == 1  # no other variant is of use
+    assert len(tails(lowered_plan(plan(unknown), "cpu")[0][1][-1].kernel)) > 0
+
+
+def tails(kernel: SizedKernel) -> list[Repeat]:
+    found: list[Repeat] = []
+
+    def seen(statement: Statement) -> tuple[Statement, ...]:
+        if isinstance(statement, Repeat) and "%" in str(statement.extent):
+            found.append(statement)
+        return (statement,)
+
+    rewritten(kernel.body, seen)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_folded_indices_divide_no_more_often(name: str) -> None:
+    module = program(name)
+    inputs = inputs_of(module, SIZES[name](2, 3, 4, 16))
+    sizes = bind(module, {key: array.shape for key, array in inputs.items()})
+    folded, unfolded = (
+        sum(
+            divisions_at(made.kernel.at({name: sizes[name] for name in made.kernel.sizes}))
+            for made, _ in lowered_plan(plan(module), target)
+        )
+        for target in ("folded", "unfolded")
+    )
+    assert folded <= unfolded
+    if name in ("residual_layer_norm", "masked_softmax"):  # which reshape between rows
+        assert 10 * folded < unfolded
+
+
+def test_a_division_counts_where_a_compiler_leaves_it() -> None:
+    x, y = (Buffer(name, (12,), "global") for name in "xy")
+    i, j = var("i"), var("j")
+    inside = Compute(y, (4 * i + j,), Read(x, ((i + 7) // 2 * 4 + j % 4,)))
+    kernel = Kernel("k", (("i", 3),), 1, (x,), (y,), (), (Loop("j", 4, (inside,)),))
+    assert divisions_at(kernel) == 3 + 12
+    guarded = replace(kernel, body=(Guard(i < 1, kernel.body, ()),))
+    assert divisions_at(guarded) == 5
+
+
+def test_sizes_go_by_the_names_of_the_level() -> None:
+    module = program("bias_gelu")
+    knowledge = Knowledge(module, "none")
+    sizes = named_sizes(module, knowledge, {"T": 6, "F": 5, "B": 2, "S": 3})
+    assert sizes["axis1_of_input0"] == 5
+    for lowered, choices in lowered_plan(plan(module, "none"), "cpu"):
+        assert set(lowered.kernel.sizes) <= set(sizes)
+        assert choices[-1].admits(sizes)
+    assert Flow(module.function).returned
+
+
+@pytest.mark.parametrize(
+    ("inputs", "lines", "told"),
+    [
+        ("x [N]f64", "%0 = exp(%x) : [N]f64", "no code for %0 = exp on f64"),
+        ("x [N]i64", "%0 = exp(%x) : [N]i64", "no code for %0 = exp on i64"),
+        ("x [N, M]i64", "%0 = reduce_sum(%x) {axes = [1]} : [N]i64", "reduce_sum on i64"),
+        ("x [N]i64", "%0 = div(%x, %x) : [N]i64", "div on i64"),
+    ],
+)
+def test_types_that_kernels_do_not_compute_with_are_refused(
+    inputs: str, lines: str, told: str
+) -> None:
+    module = program_of(inputs, lines, "%0")
+    with pytest.raises(GraphError, match=told):
+        lowered_plan(plan(module), "cpu")
