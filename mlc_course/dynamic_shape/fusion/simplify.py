@@ -1,17 +1,21 @@
 """Simplify a program by what is known of its sizes: equal sizes share a name, and less is left.
 
 The rewrites are those of BladeDISC's ``disc-shape-optimization`` and ``disc-algebraic-simplifier``
-that keep every bit of the results; so ``x + 0`` stays, which turns -0 into 0.
+that keep every bit of the results; so ``x + 0`` stays, which turns -0 into 0. One thing differs: a
+signalling NaN is returned as it was given where ``x * 1`` would have made it a quiet one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import copysign
 from typing import Any, assert_never
 
 from mlc_course.dynamic_shape.ir import (
     BY_NAME,
+    LARGEST,
     AffineEq,
     AtMost,
     Constraint,
@@ -31,6 +35,7 @@ from mlc_course.dynamic_shape.ir import (
     holds,
 )
 from mlc_course.dynamic_shape.solve import Facts, Proved, Solver
+from mlc_course.errors import Contradiction
 
 SAME_IF = {  # attributes with which an operator returns its operand
     "slice": {"start": 0, "drop": 0},
@@ -45,9 +50,16 @@ def simplified(module: Module) -> Module:
 
     Sizes that are proved equal share a name, or are a number. Operators that move nothing are left
     out, two that rename or move are one, equal ones are computed once, and what no result needs is
-    not computed. What only they asserted is stated. Raises ``Contradiction`` where no sizes keep
-    the facts.
+    not computed. What only they asserted is stated, so the same sizes are taken; and simplifying
+    again changes nothing. Raises ``Contradiction`` where it is seen that no sizes keep the facts.
     """
+    while (found := _simpler(module)) != module:
+        module = found
+    return module
+
+
+def _simpler(module: Module) -> Module:
+    """Simplify a program once; what is left may show that more sizes are equal."""
     shared = _shared(module)
     found = shared
     while True:
@@ -60,37 +72,38 @@ def simplified(module: Module) -> Module:
 def _lost(before: Module, after: Module) -> list[Constraint]:
     """Return facts that follow no more, or that a size is computed from which no input has."""
     kept = dict.fromkeys(after.facts())
+    lost = [fact for fact in before.facts() if fact not in kept and not _is_trivial(fact)]
+    if not lost:
+        return []
     solver = Solver(Facts({dim.name: dim for dim in after.dims}, tuple(kept)))
-    bound = {dim.name for dim in after.dims if after.binding(dim.name)}
+    bound = {dim for each in after.function.inputs for dim in each.type.dims}
     return [
         fact
-        for fact in dict.fromkeys(before.facts())
-        if fact not in kept
-        and not _is_trivial(fact)
-        and not (
-            bound.issuperset(dim for dim in dims_of(fact) if isinstance(dim, str))
-            and isinstance(solver.ask(fact), Proved)
-        )
+        for fact in lost
+        if not bound.issuperset(dim for dim in dims_of(fact) if isinstance(dim, str))
+        or not isinstance(solver.ask(fact), Proved)
     ]
 
 
 def _shared(module: Module) -> Module:
-    """Give equal sizes one name."""
+    """Give equal sizes one name, or a number."""
     facts = Facts({dim.name: dim for dim in module.dims}, module.facts())
-    first: dict[Any, str] = {}
-    names: dict[str, Dim] = {}
+    same: defaultdict[Any, list[SymbolicDim]] = defaultdict(list)
     for dim in module.dims:
-        form = facts.normal_form((dim.name,))
-        size = _constant(form)
-        names[dim.name] = size or first.setdefault(form, dim.name)
+        same[facts.normal_form((dim.name,))].append(dim)
+    names: dict[str, Dim] = {}
+    dims = []
+    for form, equal in same.items():
+        joined, size = _joined(equal), _constant(form)
+        if size is None:
+            dims.append(joined)
+        elif not joined.may_be(size):
+            what = f"the size of @{joined.name}"
+            raise Contradiction(what, expected=list(joined.ranges), got=size)
+        names |= dict.fromkeys((dim.name for dim in equal), size or joined.name)
     function = module.function
     inputs = tuple(Input(each.name, _renamed(each.type, names)) for each in function.inputs)
     equations = tuple(replace(each, type=_renamed(each.type, names)) for each in function.equations)
-    kept = [dim for dim in module.dims if names[dim.name] == dim.name]
-    dims = [
-        _joined(dim, [other for other in module.dims if names[other.name] == dim.name])
-        for dim in kept
-    ]
     constraints = dict.fromkeys(_constraint(each, names) for each in module.constraints)
     return Module(
         replace(function, inputs=inputs, equations=equations),
@@ -100,27 +113,47 @@ def _shared(module: Module) -> Module:
 
 
 def _constant(form: Any) -> int | None:
+    """Return the size that a normal form is, if it is a number that can be written."""
     size = 1
     for key, times in form:
-        if isinstance(key, str) or times.denominator != 1 or times < 0:
+        if isinstance(key, str) or times not in range(LARGEST.bit_length()):
             return None
         size *= key ** int(times)
-    return size
+    return size if size <= LARGEST else None
 
 
-def _joined(dim: SymbolicDim, same: Sequence[SymbolicDim]) -> SymbolicDim:
+def _joined(equal: Sequence[SymbolicDim]) -> SymbolicDim:
     """One dimension of the ranges that all have, and of all likely sizes in them."""
-    ranges = dim.ranges
-    for other in same:
-        ranges = tuple(
+    first, *others = equal
+    ranges = first.ranges
+    for other in others:
+        ranges = _united(
             (max(low, least), high if most is None else most if high is None else min(high, most))
             for low, high in ranges
             for least, most in other.ranges
             if (most is None or low <= most) and (high is None or least <= high)
         )
-    joined = replace(dim, ranges=ranges, likely=())
-    likely = dict.fromkeys(size for other in same for size in other.likely)
+    if not ranges:
+        raise Contradiction(
+            f"{', '.join(f'@{dim.name}' for dim in equal)} are equal",
+            expected="a size that is in a range of each",
+            got=[list(dim.ranges) for dim in equal],
+        )
+    joined = replace(first, ranges=ranges, likely=())
+    likely = dict.fromkeys(size for dim in equal for size in dim.likely)
     return replace(joined, likely=tuple(size for size in likely if joined.may_be(size)))
+
+
+def _united(ranges: Iterable[tuple[int, int | None]]) -> tuple[tuple[int, int | None], ...]:
+    """The same sizes, in rising ranges that do not overlap."""
+    found: list[tuple[int, int | None]] = []
+    for low, high in sorted(ranges, key=lambda each: each[0]):
+        least, most = found[-1] if found else (low, 0)
+        if most is not None and low > most:
+            found.append((low, high))
+        else:
+            found[-1] = least, None if most is None or high is None else max(most, high)
+    return tuple(found)
 
 
 def _renamed(type_: Type, names: Mapping[str, Dim]) -> Type:
@@ -160,14 +193,21 @@ def _is_trivial(constraint: Constraint) -> bool:
         case Eq(left, right):
             return left == right
         case MulEq(size, factors):
-            return _without_ones((size,)) == _without_ones(factors)
+            return _counted((size,)) == _counted(factors)
         case ProductEq(left_, right_):
-            return _without_ones(left_) == _without_ones(right_)
+            return _counted(left_) == _counted(right_)
+        case Divisible(sizes, by):
+            return _counted(by) <= _counted(sizes)
+        case AffineEq(size, terms, constant):
+            sums = Counter({size: -1})
+            for times, dim in terms:
+                sums[dim] += times
+            return constant == 0 and not any(sums.values())
     return False
 
 
-def _without_ones(dims: Sequence[Dim]) -> list[str]:
-    return sorted(str(dim) for dim in dims if dim != 1)
+def _counted(dims: Sequence[Dim]) -> Counter[Dim]:
+    return Counter(dim for dim in dims if dim != 1)
 
 
 class _Rewriter:
@@ -177,7 +217,7 @@ class _Rewriter:
         self.old, self.count = old, len(old.inputs)
         self.types = [each.type for each in old.inputs]
         self.made: list[Equation] = []
-        self.known: dict[Equation, int] = {}
+        self.known: dict[tuple[Equation, str], int] = {}
 
     def function(self) -> Function:
         numbers = list(range(self.count))
@@ -191,11 +231,12 @@ class _Rewriter:
         equation = self.lighter(equation)
         if (same := self.operand_kept(equation)) is not None:
             return same
-        if equation not in self.known:
-            self.known[equation] = len(self.types)
+        key = equation, repr(equation.attributes)  # 0.0 == -0.0
+        if key not in self.known:
+            self.known[key] = len(self.types)
             self.types.append(equation.type)
             self.made.append(equation)
-        return self.known[equation]
+        return self.known[key]
 
     def by(self, value: int, *names: str) -> Equation | None:
         """Return the equation of a value if its operator is one of these."""
@@ -218,7 +259,7 @@ class _Rewriter:
         if name in ("broadcast", "transpose"):
             axes: Any = given["dims" if name == "broadcast" else "perm"]
             return first if list(axes) == list(range(len(equation.type.dims))) else None
-        if name in NEUTRAL:
+        if name in NEUTRAL and (name, equation.type.dtype) != ("div", "i64"):  # divided as f64
             ours = [_is(self.by(each, "constant"), NEUTRAL[name]) for each in equation.operands]
             if is_first and ours[1]:
                 return first
@@ -294,4 +335,7 @@ class _Rewriter:
 
 
 def _is(constant: Equation | None, number: int) -> bool:
-    return constant is not None and dict(constant.attributes)["value"] == number
+    if constant is None:
+        return False
+    value: Any = dict(constant.attributes)["value"]
+    return value == number and copysign(1, value) > 0  # x - -0.0 turns -0.0 into 0.0

@@ -58,8 +58,10 @@ def bind(module: Module, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
 def run(module: Module, inputs: Mapping[str, Array], *, exact: bool = False) -> list[Array]:
     """Return the results for given inputs; ``exact`` computes in float64 whatever the types say.
 
-    All values lie in memory in the order of their elements, so that how a value was moved there
-    changes no bit of a sum of it. Raises what ``bind`` raises.
+    Values are stored row by row, and an elementwise operator reads operands of equal shapes: in
+    NumPy, the order of a sum, the sign of ``nan + -nan`` and the last bit of a power depend on how
+    operands lie in memory. So equal operands have equal results, bit by bit. Raises what ``bind``
+    does.
     """
     function = module.function
     arrays = {name: np.asarray(array) for name, array in inputs.items()}
@@ -70,13 +72,14 @@ def run(module: Module, inputs: Mapping[str, Array], *, exact: bool = False) -> 
 
     def typed(array: Array, dtype: str) -> Array:
         floats = exact and dtype.startswith("f")
-        kind = np.float64 if floats else DTYPES[dtype]
-        return np.asarray(array, kind, order="C")
+        return array.astype(np.float64 if floats else DTYPES[dtype], order="C", copy=False)
 
     values: list[Any] = [typed(arrays[each.name], each.type.dtype) for each in function.inputs]
     for equation in function.equations:
         operands = [values[at] for at in equation.operands]
         shape = tuple(map(size, equation.type.dims))
+        if equation.op.kind == "elementwise":
+            operands = [np.asarray(np.broadcast_to(each, shape), order="C") for each in operands]
         found = equation.op.run(*operands, shape=shape, **dict(equation.attributes))
         values.append(typed(np.asarray(found), equation.type.dtype))
     return [values[at] for at in function.results]

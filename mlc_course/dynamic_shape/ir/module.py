@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, islice
 
 from mlc_course.dynamic_shape.ir.constraints import Constraint, dims_of
 from mlc_course.dynamic_shape.ir.dims import LARGEST, Dim, SymbolicDim
@@ -48,10 +49,17 @@ class Function:
         """The types of all values, by number."""
         return (*(each.type for each in self.inputs), *(each.type for each in self.equations))
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of all values: of an input its own, of others a number that is no input's."""
+        own = [each.name for each in self.inputs]
+        taken = set(own)
+        free = (str(number) for number in count() if str(number) not in taken)
+        return (*own, *islice(free, len(self.equations)))
+
     def name_of(self, value: int) -> str:
         """Return the name of a value in the text form."""
-        count = len(self.inputs)
-        return f"%{self.inputs[value].name}" if value < count else f"%{value - count}"
+        return f"%{self.names[value]}"
 
 
 @dataclass(frozen=True)
@@ -68,9 +76,10 @@ class Module:
 
     def __post_init__(self) -> None:
         """Check names, the order of values, and what each operator is given."""
-        names = [dim.name for dim in self.dims]
-        if len(set(names)) != len(names):
-            raise GraphError("a dimension is declared twice", got=", ".join(sorted(names)))
+        names = dict.fromkeys(dim.name for dim in self.dims)
+        if len(names) != len(self.dims):
+            twice = ", ".join(sorted(dim.name for dim in self.dims))
+            raise GraphError("a dimension is declared twice", got=twice)
         for type_ in self.function.types:
             for dim in type_.dims:
                 _check_size(dim, names)
@@ -80,7 +89,7 @@ class Module:
         for at, equation in enumerate(self.function.equations):
             known = len(self.function.inputs) + at
             if not all(0 <= operand < known for operand in equation.operands):
-                raise GraphError(f"%{at}: an operand that is not computed yet")
+                raise GraphError(f"{self._name_of(at)}: an operand that is not computed yet")
             for _ in self.facts_of(at):
                 pass  # raises where the operator cannot take what it is given
 
@@ -91,8 +100,11 @@ class Module:
         try:
             yield from equation.op.asserted(operands, equation.type, dict(equation.attributes))
         except Exception as error:
-            error.add_note(f"in %{at} = {equation.op.name}(...)")
+            error.add_note(f"in {self._name_of(at)} = {equation.op.name}(...)")
             raise
+
+    def _name_of(self, at: int) -> str:
+        return self.function.name_of(len(self.function.inputs) + at)
 
     def facts(self) -> list[Constraint]:
         """Return the stated constraints, and those that the operators assert."""
@@ -110,7 +122,7 @@ class Module:
         found: dict[Constraint, str] = {}
         for at, equation in enumerate(self.function.equations):
             for fact in self.facts_of(at):
-                found.setdefault(fact, f"%{at} = {equation.op.name}")
+                found.setdefault(fact, f"{self._name_of(at)} = {equation.op.name}")
         return found
 
     def binding(self, name: str) -> tuple[Input, int] | None:

@@ -55,11 +55,12 @@ def _lines(module: Module) -> Iterator[str]:
     function = module.function
     inputs = ", ".join(f"%{each.name}: {type_text(each.type)}" for each in function.inputs)
     yield f"func @{function.name}({inputs}) {{"
-    for at, equation in enumerate(function.equations):
+    for at, equation in enumerate(function.equations, len(function.inputs)):
         operands = ", ".join(map(function.name_of, equation.operands))
         given = ", ".join(f"{name} = {_value_text(value)}" for name, value in equation.attributes)
         more = f" {{{given}}}" if given else ""
-        yield f"  %{at} = {equation.op.name}({operands}){more} : {type_text(equation.type)}"
+        computed = f"{equation.op.name}({operands}){more} : {type_text(equation.type)}"
+        yield f"  {function.name_of(at)} = {computed}"
     yield f"  return {', '.join(map(function.name_of, function.results))}"
     yield "}"
     for dim in module.dims:

@@ -360,6 +360,8 @@ def _of_logs(name: str, value: Vector) -> Constraint | None:
     names = list(unknowns(value))
     if len(names) > 1 or any(by.denominator != 1 for by in value.values()):
         return None
+    if any(abs(by) > LARGEST.bit_length() for by in value.values()):
+        return None  # not even computed: squares of squares have more digits than memory holds
     if any(value[each] != 1 for each in names):
         return None
     ratio = Fraction(1)
