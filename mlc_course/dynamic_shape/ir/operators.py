@@ -20,7 +20,7 @@ from mlc_course.dynamic_shape.ir.constraints import (
     MulEq,
     ProductEq,
 )
-from mlc_course.dynamic_shape.ir.dims import Dim
+from mlc_course.dynamic_shape.ir.dims import LARGEST, Dim
 from mlc_course.errors import ShapeError
 
 Value = int | float | str | tuple[int, ...]
@@ -250,14 +250,14 @@ def _axis(axis: int, dims: Sequence[Dim], what: str) -> int:
 
 
 def _sum(size: Dim, terms: Sequence[tuple[int, Dim]], constant: int) -> Constraint:
-    """A sum of sizes, of which those that are known are added up."""
-    names: dict[str, int] = {}
+    """A sum of sizes, of which those that are known are added up, as far as a number may be."""
+    left: dict[Dim, int] = {}
     for by, dim in terms:
-        if isinstance(dim, str):
-            names[dim] = names.get(dim, 0) + by
+        if isinstance(dim, str) or abs(constant + by * dim) > LARGEST:
+            left[dim] = left.get(dim, 0) + by
         else:
             constant += by * dim
-    return AffineEq(size, tuple((by, name) for name, by in names.items() if by), constant)
+    return AffineEq(size, tuple((by, dim) for dim, by in left.items() if by), constant)
 
 
 def slice_facts(operands: Sequence[Type], result: Type, given: Given) -> Iterator[Constraint]:

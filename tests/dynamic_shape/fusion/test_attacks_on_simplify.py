@@ -196,6 +196,25 @@ def test_a_size_that_is_too_large_to_be_written_keeps_its_name() -> None:
     assert [str(each.type.dims[0]) for each in after.function.inputs] == ["N", "N", str(LARGEST)]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "concat(%x, %x, %x) {axis = 0}",
+        "concat(%x, %y, %x) {axis = 0}",
+        f"pad(%x) {{axis = 0, low = {LARGEST // 2}, high = {LARGEST // 2}, value = 0}}",
+        "slice(%x) {axis = 0, start = 5, drop = 6}",
+    ],
+)
+def test_sums_of_sizes_may_be_too_large_to_be_written(line: str) -> None:
+    stated = f"tie_predicate_eq(A, {LARGEST})"
+    before = program_of("x [A]; y [B]", f"%0 = {line} : [K]", "%0", stated)
+    after = steady(before)
+    assert after.function.inputs[0].type.dims == (LARGEST,)
+    shapes = {"x": [LARGEST], "y": [7]}
+    kept = {dim.name for dim in after.dims}
+    assert bind(after, shapes) == {k: v for k, v in bind(before, shapes).items() if k in kept}
+
+
 def test_a_size_of_more_digits_than_memory_is_not_computed() -> None:
     squares = "\n".join(f"tie_predicate_mul_eq(A{at + 1}, A{at}, A{at})" for at in range(60))
     inputs = "; ".join(f"x{at} [A{at}]" for at in range(61))
