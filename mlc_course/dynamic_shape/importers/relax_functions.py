@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 from tvm.ir.prim import expr as prim
 
+from mlc_course.dynamic_shape.importers.building import Building
 from mlc_course.dynamic_shape.ir import (
-    BY_NAME,
     DTYPES,
     AffineEq,
     Constraint,
     Dim,
-    Equation,
-    Function,
-    Input,
     Module,
     MulEq,
-    SymbolicDim,
     Type,
     is_name,
 )
@@ -61,29 +57,25 @@ def from_relax(module: Any, name: str = MAIN) -> Module:
     Raises ``UsageError`` for an operator that is not among ``OPERATORS``, a weight that is not a
     parameter, and a size whose value depends on rounding.
     """
-    return _Reader(module[name], name).module()
+    return _Reader(module[name], name).read()
 
 
-class _Reader:
+class _Reader(Building):
     def __init__(self, function: Any, name: str) -> None:
-        self.function, self.name = function, name
+        super().__init__(name)
+        self.function = function
         self.names: dict[Hashable, str] = {}  # of the expressions of sizes
         self.constraints: list[Constraint] = []
-        self.inputs: list[Input] = []
-        self.equations: list[Equation] = []
         self.values: dict[Any, int | tuple[int, ...]] = {}
 
-    def module(self) -> Module:
+    def read(self) -> Module:
         for each in self.function.params:
-            self.inputs.append(Input(str(each.name), self.type(each.ty)))
-            self.values[each] = len(self.values)
+            self.values[each] = self.input(str(each.name), self.type(each.ty))
         for block in self.function.body.blocks:
             for binding in block.bindings:
                 self.values[binding.var] = self.bound(binding)
         results = self.numbers(self.function.body.body)
-        dims = tuple(SymbolicDim(name) for name in self.names.values())
-        function = Function(self.name, tuple(self.inputs), tuple(self.equations), results)
-        return Module(function, dims, tuple(self.constraints))
+        return self.module(results, list(self.names.values()), self.constraints)
 
     # Sizes and types.
 
@@ -150,24 +142,6 @@ class _Reader:
 
     # Values.
 
-    def types(self, value: int) -> Type:
-        count = len(self.inputs)
-        return self.inputs[value].type if value < count else self.equations[value - count].type
-
-    def emit(
-        self,
-        op: str,
-        operands: Sequence[int],
-        dims: Sequence[Dim],
-        dtype: str = "",
-        /,
-        **given: Any,
-    ) -> int:
-        dtype = dtype or self.types(operands[0]).dtype
-        type_ = Type(dtype, tuple(dims))
-        self.equations.append(Equation(BY_NAME[op], tuple(operands), type_, tuple(given.items())))
-        return len(self.inputs) + len(self.equations) - 1
-
     def number(self, found: Any) -> int:
         (value,) = self.numbers(found)
         return value
@@ -210,9 +184,6 @@ class _Reader:
             return value
         first = len(dims) - len(own)
         return self.emit("broadcast", (value,), dims, dims=tuple(range(first, len(dims))))
-
-    def scalar(self, value: float, dtype: str) -> int:
-        return self.emit("constant", (), (), dtype, value=value)
 
 
 def _key(found: Any) -> Hashable:
@@ -258,24 +229,12 @@ def _binary(op: str) -> Reading:
 def _reduction(op: str) -> Reading:
     def read(to: _Reader, call: Any, type_: Any) -> int:
         value = to.number(call.args[0])
-        result = _reduced(to, op, value, _axes(call.attrs.axis, len(to.types(value).dims)))
+        result = to.reduced(op, value, _axes(call.attrs.axis, len(to.types(value).dims)))
         if not call.attrs.keepdims:
             return result
         return to.emit("reshape", (result,), to.type(type_).dims)
 
     return read
-
-
-def _reduced(to: _Reader, op: str, value: int, axes: tuple[int, ...]) -> int:
-    kept = [dim for at, dim in enumerate(to.types(value).dims) if at not in axes]
-    return to.emit(op, (value,), kept, axes=axes)
-
-
-def _spread(to: _Reader, op: str, value: int, axes: tuple[int, ...]) -> int:
-    """Reduce axes, and give every element its row's result."""
-    dims = to.types(value).dims
-    others = tuple(at for at in range(len(dims)) if at not in axes)
-    return to.emit("broadcast", (_reduced(to, op, value, axes),), dims, dims=others)
 
 
 def _reshape(to: _Reader, call: Any, type_: Any) -> int:
@@ -345,21 +304,7 @@ def _where(to: _Reader, call: Any, type_: Any) -> int:
 
 def _softmax(to: _Reader, call: Any, type_: Any) -> int:
     value = to.number(call.args[0])
-    dims = to.types(value).dims
-    axes = _axes(call.attrs.axis, len(dims))
-    shifted = to.emit("sub", (value, _spread(to, "reduce_max", value, axes)), dims)
-    raised = to.emit("exp", (shifted,), dims)
-    return to.emit("div", (raised, _spread(to, "reduce_sum", raised, axes)), dims)
-
-
-def _normalized(to: _Reader, value: int, axes: tuple[int, ...], epsilon: float) -> int:
-    dims, dtype = to.types(value).dims, to.types(value).dtype
-    squares = to.emit("square", (value,), dims)
-    mean = _reduced(to, "reduce_mean", squares, axes)
-    kept = to.types(mean).dims
-    scale = to.emit("rsqrt", (to.emit("add", (mean, to.scalar(epsilon, dtype)), kept),), kept)
-    others = tuple(at for at in range(len(dims)) if at not in axes)
-    return to.emit("mul", (value, to.emit("broadcast", (scale,), dims, dims=others)), dims)
+    return to.softmax(value, _axes(call.attrs.axis, len(to.types(value).dims)))
 
 
 def _weight(to: _Reader, weight: int, dims: Sequence[Dim], axes: tuple[int, ...]) -> int:
@@ -373,7 +318,7 @@ def _rms_norm(to: _Reader, call: Any, type_: Any) -> int:
     value, weight = map(to.number, call.args)
     dims = to.types(value).dims
     axes = _axes(call.attrs.axes, len(dims))
-    scaled = _normalized(to, value, axes, float(call.attrs.epsilon))
+    scaled = to.normalized(value, axes, float(call.attrs.epsilon))
     return to.emit("mul", (scaled, _weight(to, weight, dims, axes)), dims)
 
 
@@ -381,8 +326,7 @@ def _layer_norm(to: _Reader, call: Any, type_: Any) -> int:
     value, gamma, beta = map(to.number, call.args)
     dims = to.types(value).dims
     axes = _axes(call.attrs.axes, len(dims))
-    centred = to.emit("sub", (value, _spread(to, "reduce_mean", value, axes)), dims)
-    found = _normalized(to, centred, axes, float(call.attrs.epsilon))
+    found = to.normalized(to.centred(value, axes), axes, float(call.attrs.epsilon))
     if call.attrs.scale:
         found = to.emit("mul", (found, _weight(to, gamma, dims, axes)), dims)
     if not call.attrs.center:
@@ -391,12 +335,7 @@ def _layer_norm(to: _Reader, call: Any, type_: Any) -> int:
 
 
 def _gelu(to: _Reader, call: Any, type_: Any) -> int:
-    value = to.number(call.args[0])
-    dims, dtype = to.types(value).dims, to.types(value).dtype
-    inner = to.emit("mul", (value, to.scalar(0.5**0.5, dtype)), dims)
-    more = to.emit("add", (to.emit("erf", (inner,), dims), to.scalar(1.0, dtype)), dims)
-    half = to.emit("mul", (value, to.scalar(0.5, dtype)), dims)
-    return to.emit("mul", (half, more), dims)
+    return to.gelu(to.number(call.args[0]))
 
 
 def _silu(to: _Reader, call: Any, type_: Any) -> int:
@@ -406,9 +345,7 @@ def _silu(to: _Reader, call: Any, type_: Any) -> int:
 
 
 def _relu(to: _Reader, call: Any, type_: Any) -> int:
-    value = to.number(call.args[0])
-    dims, dtype = to.types(value).dims, to.types(value).dtype
-    return to.emit("max", (value, to.scalar(0.0, dtype)), dims)
+    return to.relu(to.number(call.args[0]))
 
 
 OPERATORS: Mapping[str, Reading] = {
