@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import pi
 from typing import Any
 
 from mlc_course.dynamic_shape.ir import (
@@ -113,6 +114,17 @@ class Building:
         dims, dtype = self.types(value).dims, self.types(value).dtype
         inner = self.emit("mul", (value, self.scalar(0.5**0.5, dtype)), dims)
         more = self.emit("add", (self.emit("erf", (inner,), dims), self.scalar(1.0, dtype)), dims)
+        half = self.emit("mul", (value, self.scalar(0.5, dtype)), dims)
+        return self.emit("mul", (half, more), dims)
+
+    def tanh_gelu(self, value: int) -> int:
+        """Return what is close to ``gelu``, by a hyperbolic tangent."""
+        dims, dtype = self.types(value).dims, self.types(value).dtype
+        cube = self.emit("mul", (self.emit("square", (value,), dims), value), dims)
+        cubic = self.emit("mul", (cube, self.scalar(0.044715, dtype)), dims)
+        inner = self.emit("add", (value, cubic), dims)
+        inner = self.emit("mul", (inner, self.scalar((2 / pi) ** 0.5, dtype)), dims)
+        more = self.emit("add", (self.emit("tanh", (inner,), dims), self.scalar(1.0, dtype)), dims)
         half = self.emit("mul", (value, self.scalar(0.5, dtype)), dims)
         return self.emit("mul", (half, more), dims)
 
