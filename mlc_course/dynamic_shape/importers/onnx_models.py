@@ -4,10 +4,8 @@ sizes is computed with symbols."""
 from __future__ import annotations
 
 import os
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
 from typing import Any
@@ -17,7 +15,17 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import inliner, numpy_helper
 
-from mlc_course.dynamic_shape.importers.building import Building
+from mlc_course.dynamic_shape.importers.known_values import (
+    SHORT,
+    SMALL,
+    WHOLE,
+    Array,
+    KnownValues,
+    Value,
+    each_of,
+    known_sizes,
+    weight_of,
+)
 from mlc_course.dynamic_shape.importers.size_expressions import (
     Expression,
     Sizes,
@@ -27,13 +35,10 @@ from mlc_course.dynamic_shape.importers.size_expressions import (
     whole,
 )
 from mlc_course.dynamic_shape.ir import (
-    BY_NAME,
     DTYPES,
     LARGEST,
     AffineEq,
-    Constraint,
     Dim,
-    Eq,
     Module,
     MulEq,
     Type,
@@ -42,14 +47,10 @@ from mlc_course.dynamic_shape.ir import (
 )
 from mlc_course.errors import CourseError, ShapeError, UsageError
 
-Array = np.ndarray[Any, Any]
 Source = str | os.PathLike[str] | onnx.ModelProto
 OLDEST = 13  # of the operator sets; before it, axes and broadcasting had other rules
-SMALL = 4096  # elements of an array that may be a shape, or indices of one
 EXACT = 2**11  # whole numbers up to it are floats of 16 bits
 NO_END = 2**31 - 1  # exporters write it, or more, for the end of an axis
-SHORT: dict[np.dtype[Any], str] = {np.dtype(kind): name for name, kind in DTYPES.items()}
-WHOLE = ("i64", "i32", "i8", "i1")
 
 
 def from_onnx(source: Source) -> Module:
@@ -87,46 +88,23 @@ def _loaded(source: Source) -> onnx.ModelProto:
 
 
 @dataclass
-class _Value:
-    """A tensor of the model: what an equation computes, or an array that is known now.
-
-    Arrays of whole numbers may have ``Expression`` as elements. They become an equation or an
-    input only when an operator needs them at run time.
-    """
-
-    type: Type
-    number: int | None = None  # of ours
-    array: Array | None = None
-    is_weight: bool = False
-    name: str = ""
-
-    @property
-    def dims(self) -> tuple[Dim, ...]:
-        return self.type.dims
-
-    @property
-    def rank(self) -> int:
-        return len(self.type.dims)
-
-
-@dataclass
 class _Call:
     """A node of the model, with what is known of its operands."""
 
     op: str
-    operands: Sequence[_Value | None]
+    operands: Sequence[Value | None]
     attributes: Mapping[str, Any]
     results: int
     read: set[str] = field(default_factory=set)  # attributes; others are refused
 
-    def operand(self, at: int) -> _Value:
+    def operand(self, at: int) -> Value:
         """Return an operand that must be there."""
         found = self.maybe(at)
         if found is None:
             raise UsageError(f"{self.op}: operand {at}", expected="a tensor", got="none")
         return found
 
-    def maybe(self, at: int) -> _Value | None:
+    def maybe(self, at: int) -> Value | None:
         """Return an operand, or None where it is left out."""
         return self.operands[at] if at < len(self.operands) else None
 
@@ -141,20 +119,15 @@ class _Call:
         return UsageError(f"{self.op}: {what}", expected=expected, got=got, hint=hint or None)
 
 
-class _Reader(Building):
+class _Reader(KnownValues):
     def __init__(self, model: onnx.ModelProto) -> None:
         graph = model.graph
-        super().__init__(graph.name if is_name(graph.name) else "main")
         self.model = model
         self.own = _params(graph.input)  # sizes that inputs have
-        self.sizes = Sizes(self.own | _params(graph.output))
+        name = graph.name if is_name(graph.name) else "main"
+        super().__init__(name, Sizes(self.own | _params(graph.output)))
         self.params: dict[str, Dim] = {}  # what the model calls its sizes
-        self.quotients: dict[tuple[Expression, Expression], str] = {}  # that may be no whole number
-        self.measures: dict[str, int] = {}  # sizes as values
-        self.values: dict[str, _Value] = {}
-        self.weights: dict[str, Array] = {}
-
-    # The model.
+        self.values: dict[str, Value] = {}
 
     def read(self) -> Module:
         self.check()
@@ -168,7 +141,7 @@ class _Reader(Building):
                 self.weights[self.inputs[-1].name] = weights.pop(each.name)
         given = len(self.inputs)
         for name, array in weights.items():
-            self.values[name] = _weight(array, name)
+            self.values[name] = weight_of(array, name)
         for node in graph.node:
             self.call(node)
         results = [self.number(self.values[each.name]) for each in graph.output]
@@ -204,7 +177,7 @@ class _Reader(Building):
         except (onnx.checker.ValidationError, ValueError) as error:
             raise UsageError("no sound model of ONNX", got=error) from None
 
-    def given(self, found: onnx.ValueInfoProto) -> _Value:
+    def given(self, found: onnx.ValueInfoProto) -> Value:
         """Add an input of the model."""
         tensor = found.type.tensor_type
         if not tensor.HasField("shape"):
@@ -284,342 +257,6 @@ class _Reader(Building):
             result.name = result.name or name
             self.values[name] = result
 
-    def without_unread(self, results: Sequence[int], count: int) -> list[int]:
-        """Leave out equations that no result needs, with their weights; state what they assert."""
-        needed = set(results)
-        for at in reversed(range(len(self.equations))):
-            if ~at in needed:
-                needed.update(self.equations[at].operands)
-        places: dict[int, int] = {}
-        equations, inputs = self.equations, self.inputs
-        self.equations, self.inputs = [], []
-        for at, each in enumerate(inputs):
-            if at < count or at in needed:
-                places[at] = self.input(each.name, each.type)
-            else:
-                del self.weights[each.name]
-        asserted: list[Constraint] = []
-        for at, equation in enumerate(equations):
-            if ~at in needed:
-                operands = tuple(places[each] for each in equation.operands)
-                self.equations.append(replace(equation, operands=operands))
-                places[~at] = ~(len(self.equations) - 1)
-            else:
-                types = [
-                    (inputs[each] if each >= 0 else equations[~each]).type
-                    for each in equation.operands
-                ]
-                given = dict(equation.attributes)
-                asserted += equation.op.asserted(types, equation.type, given)
-        self.sizes.constraints += dict.fromkeys(asserted)
-        return [places[each] for each in results]
-
-    def unique(self, name: str) -> str:
-        """Return a name that the text form can write, and no other input has."""
-        found = re.sub(r"\W", "_", name)
-        found = found if found and not found[0].isdigit() else f"_{found}"
-        taken = {each.name for each in self.inputs}
-        name, count = found, 0
-        while name in taken:
-            name, count = f"{found}_{count}", count + 1
-        return name
-
-    # Values.
-
-    def number(self, value: _Value) -> int:
-        """Return the number of a value; what is known becomes an equation, or an input."""
-        if value.number is None:
-            if any(isinstance(dim, int) and dim < 1 for dim in value.dims):
-                raise ShapeError(f"{value.name}: a size", expected="1 or more", got=value.dims)
-            assert value.array is not None
-            if value.array.dtype == object:
-                value.number = self.measured_all(value.array, value.type)
-            else:
-                value.number = self.written(value, value.array)
-        return value.number
-
-    def written(self, value: _Value, array: Array) -> int:
-        """Return an array that is known, as a constant, a counter, or an input."""
-        first, dtype = array.flat[0], value.type.dtype
-        is_uniform = array.size == 1 or (not value.is_weight and bool((array == first).all()))
-        if is_uniform and first == first:  # NaN cannot be written as a text
-            plain = int(first) if dtype == "i1" else first.item()
-            return self.emit("constant", (), value.dims, dtype, value=plain)
-        if not value.is_weight and value.rank == 1 and dtype in ("i32", "i64"):
-            steps = np.diff(array)
-            if (steps == steps[0]).all():
-                return self.counted(whole(int(first)), int(steps[0]), array.size, dtype)
-        name = self.unique(value.name)
-        self.weights[name] = array
-        return self.input(name, value.type)
-
-    def counted(self, start: Expression, step: int, count: Dim, dtype: str = "i64") -> int:
-        """Return ``start``, ``start + step``, and so on."""
-        found = self.emit("iota", (), (count,), dtype, axis=0)
-        if step != 1:
-            found = self.emit("mul", (found, self.scalar(step, dtype)), (count,))
-        if start.terms:
-            found = self.emit("add", (found, self.measured(start, dtype)), (count,))
-        return found
-
-    def measured_all(self, array: Array, type_: Type) -> int:
-        """Return an array of sizes that are known when the program runs."""
-        found = [self.measured(each, type_.dtype) for each in array.flat]
-        if array.size > 1:
-            found = [self.emit("reshape", (each,), (1,)) for each in found]
-            found = [self.emit("concat", found, (array.size,), axis=0)]
-        own = self.types(found[0]).dims
-        return found[0] if own == type_.dims else self.emit("reshape", found, type_.dims)
-
-    def measured(self, found: Expression, dtype: str) -> int:
-        """Return a number that depends on sizes."""
-        if found.constant is not None:
-            return self.scalar(found.constant, dtype)
-        terms = []
-        for product, by in found.terms:
-            factors = [self.measure(name) for name in product]
-            if by != 1 or not factors:
-                factors.append(self.scalar(by, "i64"))
-            terms.append(reduce(lambda one, other: self.emit("mul", (one, other), ()), factors))
-        total = reduce(lambda one, other: self.emit("add", (one, other), ()), terms)
-        return total if dtype == "i64" else self.emit("convert", (total,), (), dtype)
-
-    def measure(self, name: str) -> int:
-        """Return a dimension as a value, from the shape of one that has it."""
-        if name not in self.measures:
-            values = [*range(len(self.inputs)), *(~at for at in range(len(self.equations)))]
-            value = next(each for each in values if name in self.types(each).dims)
-            dims = self.types(value).dims
-            at, last = dims.index(name), len(dims) - 1
-            shape = self.emit("shape_of", (value,), (len(dims),), "i64")
-            own = self.emit("slice", (shape,), (1,), axis=0, start=at, drop=last - at)
-            self.measures[name] = self.emit("reshape", (own,), ())
-        return self.measures[name]
-
-    def emit(
-        self,
-        op: str,
-        operands: Sequence[int],
-        dims: Sequence[Dim],
-        dtype: str = "",
-        /,
-        **given: Any,
-    ) -> int:
-        """Add an equation, or the number that one of numbers gives."""
-        kind = BY_NAME[op].kind
-        dtype = dtype or self.types(operands[0]).dtype
-        if kind in ("elementwise", "broadcast") or (kind == "reshape" and set(dims) <= {1}):
-            numbers = [self.constant(each) for each in operands]
-            if all(each is not None for each in numbers):
-                with np.errstate(all="ignore"):
-                    run = BY_NAME["convert"].run if kind != "elementwise" else BY_NAME[op].run
-                    found: Array = np.asarray(run(*numbers, shape=())).astype(DTYPES[dtype])
-                if found == found:
-                    plain = int(found) if dtype == "i1" else found.item()
-                    return super().emit("constant", (), dims, dtype, value=plain)
-        return super().emit(op, operands, dims, dtype, **given)
-
-    def constant(self, value: int) -> Any:
-        """Return the one number that a value is known to be, or None."""
-        equation = self.equations[~value] if value < 0 else None
-        if equation is None or equation.op.name != "constant" or set(equation.type.dims) - {1}:
-            return None
-        return DTYPES[equation.type.dtype](dict(equation.attributes)["value"])
-
-    def computed(self, number: int) -> _Value:
-        """Return what the program computes as a value of the model."""
-        return _Value(self.types(number), number)
-
-    def known(self, value: _Value) -> Array | None:
-        """Return the elements of a small array of whole numbers, if they follow from sizes."""
-        array = value.array
-        if array is None or value.type.dtype not in WHOLE or array.size > SMALL:
-            return None
-        if array.dtype == object:
-            return array
-        return _each(bool if value.type.dtype == "i1" else lambda x: whole(int(x)), array)
-
-    def settled(self, found: Array, dtype: str) -> _Value | None:
-        """Return a value with known elements; None where one is unknown, or does not fit."""
-        if any(each is None for each in found.flat):
-            return None
-        type_ = Type(dtype, found.shape)
-        if dtype == "i1":
-            return _Value(type_, array=found.astype(np.bool_))
-        numbers = [each.constant for each in found.flat]
-        if None in numbers:
-            return _Value(type_, array=found)
-        limits = np.iinfo(DTYPES[dtype])
-        if not all(limits.min <= each <= limits.max for each in numbers):
-            return None
-        return _Value(type_, array=np.array(numbers, DTYPES[dtype]).reshape(found.shape))
-
-    # Sizes that meet.
-
-    def tie(self, one: Dim, other: Dim, what: str) -> None:
-        """State that two sizes are equal."""
-        self.agreed((one, other), what)
-        if one != other:
-            self.sizes.constraints.append(Eq(one, other))
-
-    def agreed(self, sizes: Sequence[Dim], what: str, hint: str | None = None) -> Dim:
-        """Return one of sizes that operators take to be equal, a known one if there is any."""
-        chosen = next((each for each in sizes if isinstance(each, int)), sizes[0])
-        for each in sizes:
-            one, other = self.sizes.of(chosen), self.sizes.of(each)
-            if not may_be_equal(one, other):
-                raise ShapeError(
-                    f"{what}: sizes", expected="equal ones", got=f"{one}, {other}", hint=hint
-                )
-        return chosen
-
-    def joint(self, shapes: Sequence[Sequence[Dim]], what: str) -> tuple[Dim, ...]:
-        """Return the sizes of tensors that are broadcast to each other, from the last axis on."""
-        found: list[Dim] = []
-        for at in range(1, max(map(len, shapes), default=0) + 1):
-            sizes = [dims[-at] for dims in shapes if at <= len(dims) and dims[-at] != 1]
-            found.append(self.agreed(sizes, what, REPEATED) if sizes else 1)
-        return tuple(reversed(found))
-
-    def broadcast(self, number: int, dims: Sequence[Dim]) -> int:
-        """Repeat a value along new axes, and along those of size 1."""
-        own = self.types(number).dims
-        if own == tuple(dims):
-            return number
-        axes = range(len(dims) - len(own), len(dims))
-        return self.emit("broadcast", (number,), dims, dims=tuple(axes))
-
-    def fit(self, value: _Value, dims: Sequence[Dim]) -> int:
-        """Return an operand of an elementwise operator: a number goes with every element."""
-        own = value.dims
-        if own != tuple(dims) and set(own) <= {1}:
-            return self.number(self.reshaped(value, ()))
-        pairs = zip(own, dims, strict=False)
-        if len(own) == len(dims) and all(size != 1 or to == 1 for size, to in pairs):
-            return self.number(value)
-        return self.broadcast(self.number(value), dims)
-
-    # Operators that are also computed of what is known.
-
-    def elementwise(self, op: str, operands: Sequence[_Value], dtype: str = "") -> _Value:
-        """Apply an operator to tensors that are broadcast to each other."""
-        dims = self.joint([each.dims for each in operands], op)
-        dtype = dtype or operands[0].type.dtype
-        arrays = [self.known(each) for each in operands]
-        if op in KNOWN and all(each is not None for each in arrays):
-            found = self.settled(_each(KNOWN[op], *arrays), dtype)
-            if found is not None:
-                return found
-        if op == "div" and dtype == "i64":
-            raise UsageError(
-                "Div of i64",
-                expected="a quotient of sizes that is whole",
-                got="one that is rounded",
-            )
-        return self.computed(
-            self.emit(op, [self.fit(each, dims) for each in operands], dims, dtype)
-        )
-
-    def reshaped(self, value: _Value, dims: Sequence[Dim]) -> _Value:
-        """Give the same elements other axes."""
-        if value.dims == tuple(dims):
-            return value
-        sizes = _known_sizes(dims)
-        if value.array is not None and self.known(value) is not None and sizes is not None:
-            return _Value(Type(value.type.dtype, sizes), array=value.array.reshape(sizes))
-        return self.computed(self.emit("reshape", (self.number(value),), dims))
-
-    def taken(
-        self, value: _Value, axis: int, start: Expression, step: int, size: Expression
-    ) -> _Value:
-        """Take ``size`` elements of an axis, from ``start`` on, every ``step``."""
-        dims, array = list(value.dims), self.known(value)
-        first, count = start.constant, size.constant
-        if array is not None and first is not None and count is not None:
-            taken = np.take(array, first + step * np.arange(count), axis)
-            found = self.settled(taken, value.type.dtype)
-            assert found is not None
-            return found
-        drop = (self.sizes.of(dims[axis]) - start - size).constant
-        dims[axis] = self.sizes.dim(size)
-        number = self.number(value)
-        if step != 1 or first is None or drop is None:
-            places = self.counted(start, step, dims[axis])
-            return self.computed(self.gathered(number, axis, places))
-        if first == drop == 0:
-            return value
-        return self.computed(self.emit("slice", (number,), dims, axis=axis, start=first, drop=drop))
-
-    def converted(self, value: _Value, dtype: str) -> _Value:
-        """Return a tensor with other element types."""
-        array, own = self.known(value), value.type.dtype
-        if own == dtype:
-            return value
-        if array is not None and dtype in WHOLE:
-            if own == "i1":
-                array = _each(lambda each: whole(int(each)), array)
-            found = self.settled(_each(_is_true, array) if dtype == "i1" else array, dtype)
-            if found is not None:
-                return found
-        return self.computed(self.emit("convert", (self.number(value),), value.dims, dtype))
-
-    def unidirectional(self, op: str, value: _Value, other: _Value) -> _Value:
-        """Apply an operator to a tensor and one that is broadcast to it."""
-        dims = self.joint([value.dims, other.dims], op)
-        is_longer = len(dims) > value.rank
-        if is_longer or any(own == 1 != dim for own, dim in zip(value.dims, dims, strict=True)):
-            raise ShapeError(f"{op}: sizes to be repeated", expected=value.dims, got=other.dims)
-        return self.elementwise(op, [value, other])
-
-    def scaled(self, value: _Value, by: float) -> _Value:
-        """Multiply a tensor by a number."""
-        if by == 1:
-            return value
-        dtype = value.type.dtype
-        if dtype in WHOLE:
-            raise UsageError("a factor of whole numbers", expected=1, got=by)
-        return self.elementwise("mul", [value, self.computed(self.scalar(by, dtype))])
-
-    def multiplied(self, left: _Value, right: _Value) -> _Value:
-        """Multiply matrices, after their batches are broadcast to each other."""
-        batch = self.joint([left.dims[:-2], right.dims[:-2]], "a matrix product")
-        self.agreed((left.dims[-1], right.dims[-2]), "a matrix product")
-        numbers = [
-            self.broadcast(self.number(each), (*batch, *each.dims[-2:])) for each in (left, right)
-        ]
-        dims = (*batch, left.dims[-2], right.dims[-1])
-        return self.computed(self.emit("matmul", numbers, dims))
-
-    def quotient(self, above: Sequence[Expression], below: Sequence[Expression]) -> Dim:
-        """Return a size that times others is a product of others."""
-        over, under = Counter(above), Counter(below)
-        rest, divisor = product_of((over - under).elements()), product_of((under - over).elements())
-        found = rest.divided(divisor)
-        if found is not None:
-            return self.sizes.dim(found)
-        if rest.constant is not None and divisor.constant is not None:
-            raise ShapeError("a size", expected=f"a multiple of {divisor}", got=rest)
-        if (rest, divisor) not in self.quotients:
-            self.quotients[rest, divisor] = self.sizes.declare()
-        return self.quotients[rest, divisor]
-
-    def gathered(self, table: int, axis: int, places: int) -> int:
-        """Take places of an axis; the axes of the places are put where it was."""
-        own, new = self.types(table).dims, self.types(places).dims
-        others = [at for at in range(len(own)) if at != axis]
-        table = self.transposed(table, (axis, *others))
-        found = self.emit("gather", (table, places), (*new, *(own[at] for at in others)))
-        count = len(new)
-        rest = range(count, count + len(others))
-        return self.transposed(found, (*rest[:axis], *range(count), *rest[axis:]))
-
-    def transposed(self, number: int, perm: Sequence[int]) -> int:
-        """Put axes into another order."""
-        if list(perm) == sorted(perm):
-            return number
-        dims = [self.types(number).dims[at] for at in perm]
-        return self.emit("transpose", (number,), dims, perm=tuple(perm))
-
     # Operands that must be known.
 
     def expressions(self, call: _Call, at: int) -> list[Expression]:
@@ -680,90 +317,15 @@ def _dtype(found: int, name: str) -> str:
     return dtypes[found]
 
 
-def _weight(array: Array, name: str = "") -> _Value:
-    return _Value(Type(SHORT[array.dtype], array.shape), array=array, is_weight=True, name=name)
-
-
-def _known_sizes(dims: Sequence[Dim]) -> tuple[int, ...] | None:
-    found = tuple(dim for dim in dims if isinstance(dim, int))
-    return found if len(found) == len(dims) else None
-
-
 def _axis(call: _Call, axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise ShapeError(f"{call.op}: axis", expected=f"{-rank} to {rank - 1}", got=axis)
     return axis % rank
 
 
-# What is computed of numbers that follow from sizes.
-
-
-def _each(function: Callable[..., Any], *arrays: Array | None) -> Array:
-    """Apply a function to all elements of arrays that are broadcast to each other."""
-    found = np.frompyfunc(function, len(arrays), 1)(*arrays)
-    array = np.empty(np.shape(found), object)
-    array[...] = found
-    return array
-
-
-def _is_true(found: Expression) -> bool | None:
-    is_known = found.constant is not None or is_at_least(found, 1)
-    return found.constant != 0 if is_known else None
-
-
-def _less(one: Expression, other: Expression) -> bool | None:
-    if is_at_least(other - one, 1):
-        return True
-    return False if is_at_least(one - other, 0) else None
-
-
-def _equal(one: Any, other: Any) -> bool | None:
-    if one == other:
-        return True
-    is_known = isinstance(one, bool) or not may_be_equal(one, other)
-    return False if is_known else None
-
-
-def _larger(one: Any, other: Any) -> Any:
-    if isinstance(one, bool):
-        return one or other
-    is_less = _less(one, other)
-    return None if is_less is None else other if is_less else one
-
-
-def _smaller(one: Any, other: Any) -> Any:
-    if isinstance(one, bool):
-        return one and other
-    is_less = _less(one, other)
-    return None if is_less is None else one if is_less else other
-
-
-def _quotient(one: Expression, other: Expression) -> Expression | None:
-    above, below = one.constant, other.constant
-    if above is None or not below:
-        return one.divided(other)
-    sign = 1 if (above < 0) == (below < 0) else -1
-    return whole(sign * (abs(above) // abs(below)))
-
-
-REPEATED = "an axis that is repeated has the size 1 in the model, not a name"
-KNOWN: Mapping[str, Callable[..., Any]] = {
-    "add": lambda one, other: one + other,
-    "sub": lambda one, other: one - other,
-    "mul": lambda one, other: one * other,
-    "div": _quotient,
-    "neg": lambda one: -one,
-    "max": _larger,
-    "min": _smaller,
-    "less": _less,
-    "equal": _equal,
-    "not": lambda one: not one,
-    "select": lambda is_first, one, other: one if is_first else other,
-}
-
 # What becomes of each operator of ONNX.
 
-Reading = Callable[[_Reader, _Call], "_Value | tuple[_Value, ...]"]
+Reading = Callable[[_Reader, _Call], "Value | tuple[Value, ...]"]
 
 
 def _unary(op: str) -> Reading:
@@ -775,7 +337,7 @@ def _binary(op: str, dtype: str = "") -> Reading:
 
 
 def _variadic(op: str) -> Reading:
-    def read(to: _Reader, call: _Call) -> _Value:
+    def read(to: _Reader, call: _Call) -> Value:
         operands = [call.operand(at) for at in range(len(call.operands))]
         return reduce(lambda one, other: to.elementwise(op, (one, other)), operands)
 
@@ -783,7 +345,7 @@ def _variadic(op: str) -> Reading:
 
 
 def _comparison(*, swapped: bool, or_equal: bool) -> Reading:
-    def read(to: _Reader, call: _Call) -> _Value:
+    def read(to: _Reader, call: _Call) -> Value:
         pair = [call.operand(0), call.operand(1)]
         less = to.elementwise("less", pair[::-1] if swapped else pair, "i1")
         return (
@@ -793,13 +355,13 @@ def _comparison(*, swapped: bool, or_equal: bool) -> Reading:
     return read
 
 
-def _xor(to: _Reader, call: _Call) -> _Value:
+def _xor(to: _Reader, call: _Call) -> Value:
     return to.elementwise(
         "not", [to.elementwise("equal", [call.operand(0), call.operand(1)], "i1")]
     )
 
 
-def _power(to: _Reader, call: _Call) -> _Value:
+def _power(to: _Reader, call: _Call) -> Value:
     base, exponent = call.operand(0), call.operand(1)
     if base.type.dtype in WHOLE:
         raise call.refused("the base", expected="floats", got=base.type.dtype)
@@ -813,7 +375,7 @@ def _power(to: _Reader, call: _Call) -> _Value:
     return to.elementwise("pow", [base, exponent])
 
 
-def _clip(to: _Reader, call: _Call) -> _Value:
+def _clip(to: _Reader, call: _Call) -> Value:
     value, low, high = call.operand(0), call.maybe(1), call.maybe(2)
     if low is not None and high is not None:
         return to.elementwise("clamp", [low, value, high], value.type.dtype)
@@ -822,29 +384,29 @@ def _clip(to: _Reader, call: _Call) -> _Value:
     return value if high is None else to.elementwise("min", [value, high])
 
 
-def _cast(to: _Reader, call: _Call) -> _Value:
+def _cast(to: _Reader, call: _Call) -> Value:
     for name in ("saturate", "round_mode"):  # of floats of 8 bits, which are refused
         call.get(name)
     return to.converted(call.operand(0), _dtype(call.get("to"), "Cast"))
 
 
-def _reciprocal(to: _Reader, call: _Call) -> _Value:
+def _reciprocal(to: _Reader, call: _Call) -> Value:
     value = call.operand(0)
     return to.elementwise("div", [to.computed(to.scalar(1.0, value.type.dtype)), value])
 
 
-def _relu(to: _Reader, call: _Call) -> _Value:
+def _relu(to: _Reader, call: _Call) -> Value:
     return to.computed(to.relu(to.number(call.operand(0))))
 
 
-def _swish(to: _Reader, call: _Call) -> _Value:
+def _swish(to: _Reader, call: _Call) -> Value:
     value = call.operand(0)
     alpha = to.computed(to.scalar(call.get("alpha", 1.0), value.type.dtype))
     inner = value if call.get("alpha", 1.0) == 1 else to.elementwise("mul", [value, alpha])
     return to.elementwise("mul", [value, to.elementwise("sigmoid", [inner])])
 
 
-def _gelu(to: _Reader, call: _Call) -> _Value:
+def _gelu(to: _Reader, call: _Call) -> Value:
     value = call.operand(0)
     match call.get("approximate", "none"):
         case "none":
@@ -855,14 +417,14 @@ def _gelu(to: _Reader, call: _Call) -> _Value:
             raise call.refused("approximate", expected="none | tanh", got=other)
 
 
-def _softmax(to: _Reader, call: _Call) -> _Value:
+def _softmax(to: _Reader, call: _Call) -> Value:
     value = call.operand(0)
     axis = _axis(call, call.get("axis", -1), value.rank)
     return to.computed(to.softmax(to.number(value), (axis,)))
 
 
 def _norm(*, is_centred: bool) -> Reading:
-    def read(to: _Reader, call: _Call) -> _Value:
+    def read(to: _Reader, call: _Call) -> Value:
         value = call.operand(0)
         axes = tuple(range(_axis(call, call.get("axis", -1), value.rank), value.rank))
         if call.get("stash_type", 1) != 1:
@@ -879,7 +441,7 @@ def _norm(*, is_centred: bool) -> Reading:
 
 
 def _reduction(op: str) -> Reading:
-    def read(to: _Reader, call: _Call) -> _Value:
+    def read(to: _Reader, call: _Call) -> Value:
         value, keep = call.operand(0), call.get("keepdims", 1)
         axes = to.axes(call, 1, value.rank)
         if not axes and call.get("noop_with_empty_axes", 0):
@@ -894,18 +456,18 @@ def _reduction(op: str) -> Reading:
     return read
 
 
-def _product(to: _Reader, call: _Call) -> _Value:
+def _product(to: _Reader, call: _Call) -> Value:
     """Multiply sizes; other products of elements are refused."""
     call.get("noop_with_empty_axes")
     value, keep = call.operand(0), call.get("keepdims", 1)
     factors, axes = to.expressions(call, 0), to.axes(call, 1, value.rank)
-    found = to.settled(_each(lambda: product_of(factors)), value.type.dtype)
+    found = to.settled(each_of(lambda: product_of(factors)), value.type.dtype)
     if value.rank != 1 or axes == () or found is None:
         raise call.refused("its operand", expected="a list of sizes", got=value.type)
     return to.reshaped(found, (1,)) if keep else found
 
 
-def _reshape(to: _Reader, call: _Call) -> _Value:
+def _reshape(to: _Reader, call: _Call) -> Value:
     value, wanted = call.operand(0), to.expressions(call, 1)
     keeps_zero, own, sizes = call.get("allowzero", 0), value.dims, to.sizes
     for at, each in enumerate(wanted):
@@ -925,14 +487,14 @@ def _reshape(to: _Reader, call: _Call) -> _Value:
     return to.reshaped(value, [sizes.dim(each) for each in wanted])
 
 
-def _flatten(to: _Reader, call: _Call) -> _Value:
+def _flatten(to: _Reader, call: _Call) -> Value:
     value, axis = call.operand(0), call.get("axis", 1)
     at = value.rank if axis == value.rank else _axis(call, axis, value.rank)
     parts = (value.dims[:at], value.dims[at:])
     return to.reshaped(value, [to.sizes.dim(to.sizes.total(part)) for part in parts])
 
 
-def _squeeze(to: _Reader, call: _Call) -> _Value:
+def _squeeze(to: _Reader, call: _Call) -> Value:
     value = call.operand(0)
     axes = to.axes(call, 1, value.rank)
     if axes is None:
@@ -944,7 +506,7 @@ def _squeeze(to: _Reader, call: _Call) -> _Value:
     return to.reshaped(value, [dim for at, dim in enumerate(value.dims) if at not in axes])
 
 
-def _unsqueeze(to: _Reader, call: _Call) -> _Value:
+def _unsqueeze(to: _Reader, call: _Call) -> Value:
     value = call.operand(0)
     given = to.numbers(call, 1)
     axes = to.axes(call, 1, value.rank + len(given)) or ()
@@ -956,22 +518,22 @@ def _unsqueeze(to: _Reader, call: _Call) -> _Value:
     return to.reshaped(value, dims)
 
 
-def _expand(to: _Reader, call: _Call) -> _Value:
+def _expand(to: _Reader, call: _Call) -> Value:
     value = call.operand(0)
     wanted = tuple(to.sizes.dim(each) for each in to.expressions(call, 1))
     dims = to.joint([value.dims, wanted], "Expand")
     for size, dim in zip(reversed(wanted), reversed(dims), strict=False):
         if size != 1:
             to.tie(size, dim, "Expand")
-    array, known_sizes = to.known(value), _known_sizes(dims)
-    if array is not None and known_sizes is not None:
-        found = to.settled(np.broadcast_to(array, known_sizes), value.type.dtype)
+    array, shape = to.known(value), known_sizes(dims)
+    if array is not None and shape is not None:
+        found = to.settled(np.broadcast_to(array, shape), value.type.dtype)
         assert found is not None
         return found
     return to.computed(to.broadcast(to.number(value), dims))
 
 
-def _transpose(to: _Reader, call: _Call) -> _Value:
+def _transpose(to: _Reader, call: _Call) -> Value:
     value = call.operand(0)
     perm = call.get("perm")
     if perm is None:
@@ -981,7 +543,7 @@ def _transpose(to: _Reader, call: _Call) -> _Value:
     return to.computed(to.transposed(to.number(value), perm))
 
 
-def _concat(to: _Reader, call: _Call) -> _Value:
+def _concat(to: _Reader, call: _Call) -> Value:
     values = [call.operand(at) for at in range(len(call.operands))]
     axis = _axis(call, call.get("axis"), values[0].rank)
     if len({value.rank for value in values}) > 1:
@@ -1002,7 +564,7 @@ def _concat(to: _Reader, call: _Call) -> _Value:
     return to.computed(to.emit("concat", numbers, dims, axis=axis))
 
 
-def _split(to: _Reader, call: _Call) -> tuple[_Value, ...]:
+def _split(to: _Reader, call: _Call) -> tuple[Value, ...]:
     value, parts = call.operand(0), call.get("num_outputs", call.results)
     axis = _axis(call, call.get("axis", 0), value.rank)
     size = to.sizes.of(value.dims[axis])
@@ -1030,7 +592,7 @@ def _split(to: _Reader, call: _Call) -> tuple[_Value, ...]:
     )
 
 
-def _slice(to: _Reader, call: _Call) -> _Value:
+def _slice(to: _Reader, call: _Call) -> Value:
     value, starts, ends = call.operand(0), to.expressions(call, 1), to.expressions(call, 2)
     axes = to.numbers(call, 3) if call.maybe(3) else range(len(starts))
     steps = to.numbers(call, 4) if call.maybe(4) else [1] * len(starts)
@@ -1042,12 +604,12 @@ def _slice(to: _Reader, call: _Call) -> _Value:
 def _cut(
     to: _Reader,
     call: _Call,
-    value: _Value,
+    value: Value,
     axis: int,
     start: Expression,
     end: Expression,
     step: int,
-) -> _Value:
+) -> Value:
     """Slice one axis. What ends outside of it is cut off there, if its size is known."""
     size = to.sizes.of(value.dims[axis])
     if step == 0:
@@ -1072,7 +634,7 @@ def _cut(
     return to.taken(value, axis, start, 1, end - start)
 
 
-def _pad(to: _Reader, call: _Call) -> _Value:
+def _pad(to: _Reader, call: _Call) -> Value:
     value, widths = call.operand(0), to.numbers(call, 1)
     if call.get("mode", "constant") != "constant":
         raise call.refused("mode", expected="constant", got=call.get("mode"))
@@ -1095,7 +657,7 @@ def _pad(to: _Reader, call: _Call) -> _Value:
     return value
 
 
-def _gather(to: _Reader, call: _Call) -> _Value:
+def _gather(to: _Reader, call: _Call) -> Value:
     value, places = call.operand(0), call.operand(1)
     axis = _axis(call, call.get("axis", 0), value.rank)
     size, given = to.sizes.of(value.dims[axis]), to.known(places)
@@ -1105,7 +667,7 @@ def _gather(to: _Reader, call: _Call) -> _Value:
         inside = -each - whole(1) if is_at_least(-each, 1) else each
         to.sizes.need_not_negative(inside, "Gather: an index")
         to.sizes.need_not_negative(size - whole(1) - inside, "Gather: the size from an index on")
-    known = _each(lambda each: size + each if is_at_least(-each, 1) else each, given)
+    known = each_of(lambda each: size + each if is_at_least(-each, 1) else each, given)
     if known.size == 1:
         one = to.taken(value, axis, known.flat[0], 1, whole(1))
         return to.reshaped(one, (*value.dims[:axis], *places.dims, *value.dims[axis + 1 :]))
@@ -1124,7 +686,7 @@ def _gather(to: _Reader, call: _Call) -> _Value:
     return to.computed(to.gathered(to.number(value), axis, to.number(places)))
 
 
-def _matmul(to: _Reader, call: _Call) -> _Value:
+def _matmul(to: _Reader, call: _Call) -> Value:
     left, right = call.operand(0), call.operand(1)
     if not left.rank or not right.rank:
         raise ShapeError("MatMul: rank", expected="1 or more", got=0)
@@ -1139,7 +701,7 @@ def _matmul(to: _Reader, call: _Call) -> _Value:
     return to.reshaped(found, dims)
 
 
-def _gemm(to: _Reader, call: _Call) -> _Value:
+def _gemm(to: _Reader, call: _Call) -> Value:
     matrices = []
     for at, is_turned in enumerate((call.get("transA", 0), call.get("transB", 0))):
         each = call.operand(at)
@@ -1152,43 +714,43 @@ def _gemm(to: _Reader, call: _Call) -> _Value:
     return found if bias is None else to.unidirectional("add", found, to.scaled(bias, beta))
 
 
-def _identity(to: _Reader, call: _Call) -> _Value:
+def _identity(to: _Reader, call: _Call) -> Value:
     return call.operand(0)
 
 
-def _dropout(to: _Reader, call: _Call) -> _Value:
+def _dropout(to: _Reader, call: _Call) -> Value:
     call.get("seed")
     if call.maybe(2) and to.constant_operand(call, 2):
         raise call.refused("training_mode", expected="false", got="true")
     return call.operand(0)
 
 
-def _constant(to: _Reader, call: _Call) -> _Value:
+def _constant(to: _Reader, call: _Call) -> Value:
     (name,) = call.attributes
     found = call.get(name)
     if name in ("value_float", "value_floats"):
-        return _weight(np.array(found, np.float32))
+        return weight_of(np.array(found, np.float32))
     if name in ("value_int", "value_ints"):
-        return _weight(np.array(found, np.int64))
+        return weight_of(np.array(found, np.int64))
     if name != "value":
         raise call.refused("its value", expected="numbers", got=name)
-    return _weight(_array(found))
+    return weight_of(_array(found))
 
 
-def _constant_of_shape(to: _Reader, call: _Call) -> _Value:
+def _constant_of_shape(to: _Reader, call: _Call) -> Value:
     sizes = to.expressions(call, 0)
     given = call.get("value")
     fill = np.zeros(1, np.float32) if given is None else _array(given)
-    dtype, numbers = _weight(fill).type.dtype, [each.constant for each in sizes]
+    dtype, numbers = weight_of(fill).type.dtype, [each.constant for each in sizes]
     shape = [each for each in numbers if each is not None]
     if len(shape) == len(sizes) and dtype in WHOLE and prod(shape) <= SMALL:
-        return _Value(Type(dtype, tuple(shape)), array=np.full(shape, fill[0]))
+        return Value(Type(dtype, tuple(shape)), array=np.full(shape, fill[0]))
     dims = tuple(to.sizes.dim(each) for each in sizes)
     plain = int(fill[0]) if dtype == "i1" else fill[0].item()
     return to.computed(to.emit("constant", (), dims, dtype, value=plain))
 
 
-def _shape(to: _Reader, call: _Call) -> _Value:
+def _shape(to: _Reader, call: _Call) -> Value:
     dims = call.operand(0).dims[call.get("start", 0) : call.get("end")]
     found = np.empty(len(dims), object)
     found[:] = [to.sizes.of(dim) for dim in dims]
@@ -1197,13 +759,13 @@ def _shape(to: _Reader, call: _Call) -> _Value:
     return settled
 
 
-def _size(to: _Reader, call: _Call) -> _Value:
-    found = to.settled(_each(lambda: to.sizes.total(call.operand(0).dims)), "i64")
+def _size(to: _Reader, call: _Call) -> Value:
+    found = to.settled(each_of(lambda: to.sizes.total(call.operand(0).dims)), "i64")
     assert found is not None
     return found
 
 
-def _range(to: _Reader, call: _Call) -> _Value:
+def _range(to: _Reader, call: _Call) -> Value:
     call.get("stash_type")
     dtype = call.operand(0).type.dtype
     if dtype in WHOLE:
@@ -1225,11 +787,11 @@ def _range(to: _Reader, call: _Call) -> _Value:
         raise call.refused("its length", expected="a whole number at all sizes", got=end - start)
     size = to.sizes.dim(count)
     if dtype in WHOLE and first is not None and last is not None and int(size) <= SMALL:
-        return _Value(Type(dtype, (size,)), array=np.arange(first, last, by).astype(DTYPES[dtype]))
+        return Value(Type(dtype, (size,)), array=np.arange(first, last, by).astype(DTYPES[dtype]))
     return to.computed(to.counted(start, by, size, dtype))
 
 
-def _triangle(to: _Reader, call: _Call) -> _Value:
+def _triangle(to: _Reader, call: _Call) -> Value:
     value, is_upper = call.operand(0), call.get("upper", 1)
     shift = to.numbers(call, 1)[0] if call.maybe(1) else 0
     square = value.dims[-2:]
@@ -1240,7 +802,7 @@ def _triangle(to: _Reader, call: _Call) -> _Value:
     return to.elementwise("select", [outside, zero, value], value.type.dtype)
 
 
-def _where(to: _Reader, call: _Call) -> _Value:
+def _where(to: _Reader, call: _Call) -> Value:
     operands = [call.operand(at) for at in range(3)]
     return to.elementwise("select", operands, operands[1].type.dtype)
 
