@@ -63,9 +63,14 @@ class Building:
         /,
         **given: Any,
     ) -> int:
-        """Add an equation, of the first operand's element type unless another is given."""
+        """Add an equation, of the first operand's element type unless another is given.
+
+        Raises ``ShapeError`` for what the operator cannot take.
+        """
         dtype = dtype or self.types(operands[0]).dtype
         type_ = Type(dtype, tuple(dims))
+        for _ in BY_NAME[op].asserted([self.types(each) for each in operands], type_, given):
+            pass  # raises now, while it is known what is being read
         self.equations.append(Equation(BY_NAME[op], tuple(operands), type_, tuple(given.items())))
         return ~(len(self.equations) - 1)
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from onnx import helper
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from mlc_course.dynamic_shape.importers import from_onnx, weights_of
 from mlc_course.dynamic_shape.ir import Module, parse, parse_constraint, run, text
 from mlc_course.dynamic_shape.solve import Facts, Proved, Solver
+from mlc_course.errors import CourseError, ShapeError, UsageError
 
 SIZES = ((1, 1, 1), (2, 3, 5), (7, 1, 2), (11, 13, 3), (1, 17, 4))  # of the names, in order
 
@@ -42,7 +46,7 @@ def drawn(model: onnx.ModelProto, sizes: Mapping[str, int], seed: int) -> dict[s
         if dtype == np.bool_:
             found[each.name] = rng.random(shape) < 0.5
         elif dtype.kind == "i":
-            found[each.name] = rng.integers(0, 3, shape, dtype=dtype)
+            found[each.name] = rng.integers(0, 2, shape, dtype=dtype)
         else:
             found[each.name] = rng.uniform(0.3, 2, shape).astype(dtype)
     return found
@@ -371,3 +375,578 @@ def test_axes_may_be_attributes_in_older_models() -> None:
 
 def test_a_swish_of_the_newest_set() -> None:
     check(read(X, "y = Swish<alpha = 1.5>(x)", opset=24))
+
+
+# Models.
+
+
+def weight(name: str, *shape: int) -> onnx.TensorProto:
+    rng = np.random.default_rng(sum(map(ord, name)))
+    return numpy_helper.from_array(rng.uniform(-0.5, 0.5, shape).astype("f4"), name)
+
+
+def with_weights(model: onnx.ModelProto, **shapes: tuple[int, ...]) -> onnx.ModelProto:
+    model.graph.initializer.extend(weight(name, *shape) for name, shape in shapes.items())
+    return model
+
+
+def bert_layer() -> onnx.ModelProto:
+    """Attention and a perceptron, with shapes computed as exporters write them."""
+    model = read(
+        "(float[batch,seq,8] x, int64[batch,seq] mask) => (float[batch,seq,8] y) "
+        "<int64 i0 = {0}, int64 i1 = {1}, int64[1] a0 = {0}, int64[2] a12 = {1, 2}, "
+        "int64[1] heads = {2}, int64[1] depth = {4}, int64[1] rest = {-1}, float one = {1.0}, "
+        "float lowest = {-3.4028235e38}, float four = {4.0}, float half = {0.5}, "
+        "float root = {1.4142135}>",
+        """
+        shape = Shape(x)
+        b = Gather(shape, i0)
+        s = Gather(shape, i1)
+        bu = Unsqueeze(b, a0)
+        su = Unsqueeze(s, a0)
+        apart = Concat<axis = 0>(bu, su, heads, depth)
+        joined = Concat<axis = 0>(bu, su, rest)
+        qm = MatMul(x, wq)
+        qb = Add(bq, qm)
+        qr = Reshape(qb, apart)
+        q = Transpose<perm = [0, 2, 1, 3]>(qr)
+        km = MatMul(x, wk)
+        kr = Reshape(km, apart)
+        k = Transpose<perm = [0, 2, 3, 1]>(kr)
+        vm = MatMul(x, wv)
+        vr = Reshape(vm, apart)
+        v = Transpose<perm = [0, 2, 1, 3]>(vr)
+        raw = MatMul(q, k)
+        size = Sqrt(four)
+        scores = Div(raw, size)
+        mu = Unsqueeze(mask, a12)
+        mf = Cast<to = 1>(mu)
+        off = Sub(one, mf)
+        away = Mul(off, lowest)
+        masked = Add(scores, away)
+        p = Softmax<axis = -1>(masked)
+        o = MatMul(p, v)
+        ot = Transpose<perm = [0, 2, 1, 3]>(o)
+        oj = Reshape(ot, joined)
+        om = MatMul(oj, wo)
+        res = Add(x, om)
+        n = LayerNormalization<epsilon = 0.00001>(res, g, bias)
+        up = MatMul(n, w1)
+        d = Div(up, root)
+        e = Erf(d)
+        f = Add(e, one)
+        h = Mul(up, f)
+        act = Mul(h, half)
+        down = MatMul(act, w2)
+        y = Add(n, down)
+        """,
+    )
+    square = dict.fromkeys(("wq", "wk", "wv", "wo"), (8, 8))
+    return with_weights(model, **square, bq=(8,), g=(8,), bias=(8,), w1=(8, 16), w2=(16, 8))
+
+
+def causal_softmax() -> onnx.ModelProto:
+    """Scores of ``seq`` new positions over ``past`` and new ones."""
+    return read(
+        "(float[batch,2,seq,total] x, float[batch,past] cache) => (float[?,?,?,?] y) "
+        "<int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}, int64[1] a1 = {1}, "
+        "float low = {-10000.0}, float scale = {0.125}>",
+        """
+        shape = Shape(x)
+        s = Gather(shape, i2)
+        cs = Shape(cache)
+        p = Gather(cs, i1)
+        t = Add(p, s)
+        rows = Range(p, t, i1)
+        columns = Range(i0, t, i1)
+        upright = Unsqueeze(rows, a1)
+        later = Greater(columns, upright)
+        scaled = Mul(x, scale)
+        masked = Where(later, low, scaled)
+        y = Softmax<axis = -1>(masked)
+        """,
+    )
+
+
+def llama_block() -> onnx.ModelProto:
+    """Norm, rotary attention with a cache of keys and values, and a gated perceptron."""
+    model = read(
+        "(float[batch,seq,8] x, float[batch,2,past,4] old_k, float[batch,2,past,4] old_v, "
+        "int64[batch,seq] at) => (float[batch,seq,8] y, float[batch,2,total,4] new_k) "
+        "<int64[4] apart = {0, 0, 2, 4}, int64[3] joined = {0, 0, 8}, float two = {2.0}, "
+        "float eps = {0.000001}, int64[1] last = {-1}, int64[1] a0 = {0}, int64[1] a1 = {1}, "
+        "int64[1] mid = {2}, int64[1] end = {9223372036854775807}, float scale = {0.5}, "
+        "float[1,1,2] freq = {1.0, 0.01}>",
+        """
+        sq = Pow(x, two)
+        ms = ReduceMean(sq, last)
+        me = Add(ms, eps)
+        rt = Sqrt(me)
+        inv = Reciprocal(rt)
+        xn = Mul(x, inv)
+        n = Mul(g1, xn)
+        qm = MatMul(n, wq)
+        qr = Reshape(qm, apart)
+        q = Transpose<perm = [0, 2, 1, 3]>(qr)
+        km = MatMul(n, wk)
+        kr = Reshape(km, apart)
+        k = Transpose<perm = [0, 2, 1, 3]>(kr)
+        vm = MatMul(n, wv)
+        vr = Reshape(vm, apart)
+        v = Transpose<perm = [0, 2, 1, 3]>(vr)
+        atf = Cast<to = 1>(at)
+        atu = Unsqueeze(atf, last)
+        angle = MatMul(atu, freq)
+        both = Concat<axis = -1>(angle, angle)
+        wide = Unsqueeze(both, a1)
+        cos = Cos(wide)
+        sin = Sin(wide)
+        q1 = Slice(q, a0, mid, last)
+        q2 = Slice(q, mid, end, last)
+        qn = Neg(q2)
+        qt = Concat<axis = -1>(qn, q1)
+        qc = Mul(q, cos)
+        qs = Mul(qt, sin)
+        qrot = Add(qc, qs)
+        k1, k2 = Split<axis = -1, num_outputs = 2>(k)
+        kn = Neg(k2)
+        kt = Concat<axis = -1>(kn, k1)
+        kc = Mul(k, cos)
+        ks = Mul(kt, sin)
+        krot = Add(kc, ks)
+        new_k = Concat<axis = 2>(old_k, krot)
+        new_v = Concat<axis = 2>(old_v, v)
+        kT = Transpose<perm = [0, 1, 3, 2]>(new_k)
+        raw = MatMul(qrot, kT)
+        scores = Mul(raw, scale)
+        p = Softmax<axis = -1>(scores)
+        o = MatMul(p, new_v)
+        ot = Transpose<perm = [0, 2, 1, 3]>(o)
+        oj = Reshape(ot, joined)
+        om = MatMul(oj, wo)
+        res = Add(x, om)
+        n2 = RMSNormalization(res, g2)
+        gate = MatMul(n2, w1)
+        up = MatMul(n2, w3)
+        sg = Sigmoid(gate)
+        act = Mul(gate, sg)
+        h = Mul(act, up)
+        down = MatMul(h, w2)
+        y = Add(res, down)
+        """,
+        opset=23,
+    )
+    square = dict.fromkeys(("wq", "wk", "wv", "wo"), (8, 8))
+    return with_weights(model, **square, g1=(8,), g2=(8,), w1=(8, 12), w3=(8, 12), w2=(12, 8))
+
+
+def test_a_layer_of_bert() -> None:
+    module = check(bert_layer())
+    assert [dim.name for dim in module.dims] == ["batch", "seq"]
+    assert {op.op.name for op in module.function.equations} >= {"broadcast", "matmul", "erf"}
+    assert not {"shape_of", "gather", "concat"} & {op.op.name for op in module.function.equations}
+    assert {"wq", "bq", "w2"} < weights_of(bert_layer()).keys()
+
+
+def test_a_causal_softmax_ties_past_and_new_to_all() -> None:
+    every = [(2, s, p + s, p) for s, p in ((1, 1), (3, 5), (7, 2), (1, 13))]
+    module = check(causal_softmax(), every)
+    assert is_proved(module, "total == past + seq")
+    with pytest.raises(ShapeError, match="a constraint does not hold"):
+        run(module, drawn(causal_softmax(), {"batch": 2, "seq": 3, "total": 7, "past": 5}, 0))
+
+
+def test_a_block_of_llama() -> None:
+    module = check(llama_block(), [(1, 1, 1), (2, 3, 5), (5, 1, 7)])
+    assert is_proved(module, "total == past + seq")
+    assert not is_proved(module, "past == seq")
+
+
+# Chains that are drawn. At these sizes, two axes are as long as each other only by their meaning.
+
+DRAWN = {"B": 29, "S": 37}
+CHAIN_OPS = (
+    *("Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Sin", "Softmax"),
+    *("Add", "Sub", "Mul", "Max", "Min", "Add", "Mul"),
+    *("Transpose", "Rows", "Join", "Concat", "Columns", "Slice", "Unsqueeze", "Gather", "Pad"),
+    *("ReduceSum", "ReduceMax", "ReduceMean", "MatMul", "Split", "Expand"),
+)
+
+
+class Chain:
+    """A model that grows node by node; arrays at the sizes above say what fits."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
+        self.arrays: dict[str, np.ndarray[Any, Any]] = {}
+        self.inputs = {"x": ("B", "S", 4), "z": ("S", 4), "w": ("B", 1, 1)}
+        for name, dims in self.inputs.items():
+            shape = [DRAWN.get(str(dim), dim) for dim in dims]
+            self.arrays[name] = self.rng.standard_normal(shape, dtype="f4")
+
+    def constant(self, *values: int) -> str:
+        name = f"c{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.array(values, "i8"), name))
+        return name
+
+    def add(self, op: str, operands: Sequence[str], results: int = 1, **given: Any) -> list[str]:
+        names = [f"v{len(self.arrays) + at}" for at in range(results)]
+        node = helper.make_node(op, operands, names, **given)
+        known = {each.name: numpy_helper.to_array(each) for each in self.weights}
+        feeds = {name: (self.arrays | known)[name] for name in operands if name}
+        found = ReferenceEvaluator(node, opsets={"": 20}).run(None, feeds)
+        self.nodes.append(node)
+        self.arrays |= dict(zip(names, map(np.asarray, found), strict=True))
+        return names
+
+    def pick(self, *, rank: int = 1) -> str:
+        fit = [
+            name
+            for name, array in self.arrays.items()
+            if array.dtype == np.float32 and array.ndim >= rank and array.size < 30_000
+        ]
+        recent = fit[-6:]
+        return str(self.rng.choice(recent))
+
+    def grow(self, op: str) -> None:
+        name = self.pick(rank=2)
+        shape = self.arrays[name].shape
+        axis = int(self.rng.integers(len(shape)))
+        match op:
+            case "Add" | "Sub" | "Mul" | "Max" | "Min":
+                others = [each for each in self.arrays if self.meets(name, each)]
+                self.add(op, [name, str(self.rng.choice(others))])
+            case "Transpose":
+                self.add(op, [name], perm=self.rng.permutation(len(shape)).tolist())
+            case "Softmax":
+                self.add(op, [name], axis=axis)
+            case "Rows":  # all axes but the last are one
+                self.add("Reshape", [name, self.constant(-1, shape[-1])]) if shape[
+                    -1
+                ] == 4 else self.add("Flatten", [name], axis=len(shape) - 1)
+            case "Join":  # the first two axes are one, by sizes that the model computes
+                (size,) = self.add("Shape", [name])
+                first = self.add("Gather", [size, self.constant(0)])
+                second = self.add("Gather", [size, self.constant(1)])
+                (both,) = self.add("Mul", [*first, *second])
+                (others,) = self.add("Shape", [name], start=2)
+                (target,) = self.add("Concat", [both, others], axis=0)
+                self.add("Reshape", [name, target])
+            case "Concat":
+                self.add(op, [name] * int(self.rng.integers(1, 4)), axis=axis)
+            case "Columns":
+                (long,) = self.add("Concat", [name, name], axis=axis)
+                (size,) = self.add("Shape", [name], start=axis, end=axis + 1)
+                end = self.constant(2**63 - 1)
+                self.add("Slice", [long, size, end, self.constant(axis)])
+            case "Slice":
+                (long,) = self.add("Concat", [name, name], axis=axis)
+                self.add(
+                    op, [long, self.constant(1), self.constant(2**63 - 1), self.constant(axis)]
+                )
+            case "Unsqueeze":
+                if len(shape) < 4:
+                    self.add(op, [name, self.constant(axis)])
+            case "Gather":
+                self.add(op, [name, self.constant(0)], axis=axis)
+            case "Pad":
+                (only,) = self.add("Gather", [name, self.constant(-1)], axis=axis)
+                low, high = map(int, self.rng.integers(0, 3, 2))
+                self.add(op, [only, self.constant(low, high), "", self.constant(axis)])
+            case "ReduceSum" | "ReduceMax" | "ReduceMean":
+                keep = int(self.rng.integers(2))
+                self.add(op, [name, self.constant(axis)], keepdims=keep)
+            case "MatMul":
+                order = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+                (turned,) = self.add("Transpose", [name], perm=order)
+                (scaled,) = self.add("Tanh", [turned])
+                self.add(op, [self.add("Tanh", [name])[0], scaled])
+            case "Split":
+                (long,) = self.add("Concat", [name, name], axis=axis)
+                self.add(op, [long], 2, axis=axis, num_outputs=2)
+            case "Expand":
+                (less,) = self.add("ReduceMax", [name, self.constant(axis)])
+                (size,) = self.add("Shape", [name])
+                self.add(op, [less, size])
+            case _:
+                self.add(op, [name])
+
+    def meets(self, one: str, other: str) -> bool:
+        """Whether two tensors can be broadcast to one that is no larger."""
+        a, b = self.arrays[one], self.arrays[other]
+        if a.dtype != b.dtype or a.ndim < b.ndim:
+            return False
+        own = a.shape[a.ndim - b.ndim :]
+        return all(size in (1, to) for size, to in zip(b.shape, own, strict=True))
+
+    def model(self) -> onnx.ModelProto:
+        name = list(self.arrays)[-1]
+        results = [
+            helper.make_tensor_value_info(
+                name, helper.np_dtype_to_tensor_dtype(array.dtype), [None] * array.ndim
+            )
+            for name, array in [(name, self.arrays[name])]
+        ]
+        inputs = [
+            helper.make_tensor_value_info(each, TensorProto.FLOAT, dims)
+            for each, dims in self.inputs.items()
+        ]
+        graph = helper.make_graph(self.nodes, "chain", inputs, results, self.weights)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+
+
+def chain(seed: int, count: int) -> onnx.ModelProto:
+    found = Chain(seed)
+    for _ in range(count):
+        found.grow(str(found.rng.choice(CHAIN_OPS)))
+    return found.model()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 9))
+def test_chains_that_are_drawn_compute_what_onnx_does(seed: int, count: int) -> None:
+    check(chain(seed, count), [(1, 1), (2, 3), (5, 1), (1, 7), (3, 11)])
+
+
+# What is said of sizes.
+
+
+def test_one_name_is_one_size_and_no_name_is_none_of_the_others() -> None:
+    model = read("(float[n,?] x, float[?,m] z, float[m,n] w) => (float[?,?] y)", "y = MatMul(w, x)")
+    module = from_onnx(model)
+    dims = [each.type.dims for each in module.function.inputs]
+    assert dims == [("n", "S1"), ("S2", "m"), ("m", "n")]
+
+
+def test_a_name_that_is_no_name_of_ours_is_one_size_all_the_same() -> None:
+    model = read("(float[a,b] x, float[a] z) => (float[?,?] y)", "y = Relu(x)")
+    for each in model.graph.input:
+        each.type.tensor_type.shape.dim[0].dim_param = "batch size"
+    model.graph.input[0].name = model.graph.node[0].input[0] = "input.1"
+    module = from_onnx(model)
+    (first, _), (again,) = (each.type.dims for each in module.function.inputs)
+    assert first == again and first != "b"
+    assert [each.name for each in module.function.inputs] == ["input_1", "z"]
+
+
+def test_a_formula_in_place_of_a_name_is_a_fact_if_its_names_are_sizes() -> None:
+    model = read("(float[b,s] x, float[t] z) => (float[?,?] y)", "y = Relu(x)")
+    dim = model.graph.input[1].type.tensor_type.shape.dim[0]
+    dim.dim_param = "2*s + b"
+    assert is_proved(from_onnx(model), "S2 == 2*s + b") or is_proved(
+        from_onnx(model), "S0 == 2*s + b"
+    )
+    dim.dim_param = "batch-size"
+    assert not from_onnx(model).facts()
+
+
+def test_what_the_model_says_of_its_results_is_known() -> None:
+    model = read(
+        "(float[b,s] x, float[b,p] z) => (float[b,t] y, float[b,t] w)",
+        "y = Concat<axis = 1>(x, z)\nw = Concat<axis = 1>(z, x)",
+    )
+    module = check(model)
+    assert is_proved(module, "t == s + p")
+    told = from_onnx(read("(float[b,s] x) => (float[s,s] y)", "y = Relu(x)"))
+    assert is_proved(told, "b == s")
+
+
+def test_sizes_that_meet_are_stated_to_be_equal() -> None:
+    model = read("(float[B] x, float[S] z) => (float[?] y)", "y = Add(x, z)")
+    module = from_onnx(model)
+    assert is_proved(module, "B == S")
+    with pytest.raises(ShapeError, match="a constraint does not hold"):
+        run(module, {"x": np.ones(1, "f4"), "z": np.ones(3, "f4")})  # ONNX would repeat x
+
+
+def test_what_is_sliced_off_a_table_must_be_in_it() -> None:
+    model = read(
+        "(float[B,S] x, float[8] table) => (float[?,?] y) <int64[1] z = {0}, int64[1] o = {1}>",
+        "n = Shape<start = 1>(x)\nt = Slice(table, z, n)\ny = Add(x, t)",
+    )
+    module = check(model, [(1, 1), (2, 3), (2, 7), (5, 8)])
+    assert is_proved(module, "S < 9")
+    with pytest.raises(ShapeError, match="a constraint does not hold"):
+        run(module, {"x": np.ones((1, 9), "f4"), "table": np.ones(8, "f4")})
+
+
+def test_weights_that_may_be_replaced_are_inputs_with_a_value() -> None:
+    model = read("(float[B] x, float[1] w) => (float[?] y) <float[1] w = {3}>", "y = Mul(x, w)")
+    module, weights = from_onnx(model), weights_of(model)
+    assert [each.name for each in module.function.inputs] == ["x", "w"]
+    assert weights["w"].tolist() == [3]
+    assert run(module, {"x": np.ones(2, "f4"), "w": np.full(1, 5, "f4")})[0].tolist() == [5, 5]
+
+
+def test_a_function_of_the_model_is_read_through(tmp_path: Path) -> None:
+    inner = onnx.parser.parse_function(
+        '<opset_import: ["" : 20], domain: "mine"> twice (a) => (b) { b = Add(a, a) }'
+    )
+    model = read("(float[B] x) => (float[?] y)", "y = mine.twice(x)")
+    model.functions.append(inner)
+    model.opset_import.append(helper.make_opsetid("mine", 1))
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    assert run(from_onnx(path), {"x": np.ones(3, "f4")})[0].tolist() == [2, 2, 2]
+
+
+# What is refused.
+
+R = "(float[B,S] x) => (float[?,?] y)"
+REFUSED: dict[str, tuple[str, str, str]] = {
+    "other operators": ("(float[B,3,8,8] x, float[4,3,3,3] w) => (float[?,?,?,?] y)",)
+    + ("y = Conv(x, w)", "y: no operator Conv"),
+    "other domains": (R, "y = com.microsoft.Gelu(x)", "no operator com.microsoft.Gelu"),
+    "a computed target": (
+        "(float[B,S] x, int64[2] t) => (float[?,?] y)",
+        "y = Reshape(x, t)",
+        "Reshape: operand 1",
+    ),
+    "half of a size": (
+        R + " <int64 two = {2}, int64 i = {1}, int64[1] a = {0}, int64[1] m = {-1}>",
+        """s = Shape(x)
+        n = Gather(s, i)
+        h = Div(n, two)
+        u = Unsqueeze(h, a)
+        t = Concat<axis = 0>(u, m)
+        y = Reshape(x, t)""",
+        "Div of i64",
+    ),
+    "whole numbers that are divided": (
+        "(int64[B] x, int64[B] z) => (int64[?] y)",
+        "y = Div(x, z)",
+        "Div of i64",
+    ),
+    "as many elements": (
+        "(float[2,3] x) => (float[?] y) <int64[1] t = {7}>",
+        "y = Reshape(x, t)",
+        "Reshape: elements",
+    ),
+    "no whole number of rows": (
+        "(float[2,3] x) => (float[?,?] y) <int64[2] t = {-1, 4}>",
+        "y = Reshape(x, t)",
+        "a size",
+    ),
+    "known sizes that differ": (
+        "(float[B,3] x, float[4] z) => (float[?,?] y)",
+        "y = Add(x, z)",
+        "add: sizes",
+    ),
+    "sizes that are never equal": (
+        "(float[S] x, float[1] o) => (float[?] y)",
+        "l = Concat<axis = 0>(x, o)\ny = Add(x, l)",
+        "has the size 1 in the model",
+    ),
+    "a matrix that does not fit": (
+        "(float[B,3] x, float[4,5] z) => (float[?,?] y)",
+        "y = MatMul(x, z)",
+        "a matrix product",
+    ),
+    "which axes to squeeze": (R, "y = Squeeze(x)", "no axes"),
+    "an axis that is not 1": (
+        "(float[B,4] x) => (float[?] y) <int64[1] a = {1}>",
+        "y = Squeeze(x, a)",
+        "Squeeze",
+    ),
+    "an axis too many": (R, "y = Softmax<axis = 2>(x)", "Softmax: axis"),
+    "steps along an unknown size": (
+        R + " <int64[1] z = {0}, int64[1] e = {9223372036854775807}, int64[1] a = {1}, "
+        "int64[1] two = {2}>",
+        "y = Slice(x, z, e, a, two)",
+        "Slice: a step",
+    ),
+    "nothing that is left": (
+        "(float[B,4] x) => (float[?,?] y) <int64[1] e = {0}, int64[1] a = {1}>",
+        "y = Slice(x, e, e, a)",
+        "Slice: a size",
+    ),
+    "a length that is rounded": (
+        "(float[B] x) => (int64[?] y) <int64 z = {0}, int64 two = {2}>",
+        "n = Size(x)\ny = Range(z, n, two)",
+        "Range: its length",
+    ),
+    "a length that is computed": (
+        "(int64 n) => (int64[?] y) <int64 z = {0}, int64 o = {1}>",
+        "y = Range(z, n, o)",
+        "Range: operand 1",
+    ),
+    "other kinds of padding": (
+        R + " <int64[4] p = {0, 0, 0, 1}>",
+        'y = Pad<mode = "reflect">(x, p)',
+        "Pad: mode",
+    ),
+    "padding that takes away": (R + " <int64[4] p = {0, 0, 0, -1}>", "y = Pad(x, p)", "Pad: pads"),
+    "an index out of range": (
+        "(float[B,4] x) => (float[?] y) <int64 i = {4}>",
+        "y = Gather<axis = 1>(x, i)",
+        "Gather",
+    ),
+    "parts that are not equal": (
+        "(float[B,7] x) => (float[?,?] y, float[?,?] z) <int64[2] p = {3, 3}>",
+        "y, z = Split<axis = 1>(x, p)",
+        "Split",
+    ),
+    "a mean of whole numbers": (
+        "(int32[B] x) => (int32[?] y)",
+        "y = ReduceMean(x)",
+        "ReduceMean: the mean",
+    ),
+    "dropout at random": (
+        R + " <float r = {0.5}, bool t = {1}>",
+        "y = Dropout(x, r, t)",
+        "Dropout: training_mode",
+    ),
+    "a second result": (
+        "(float[B,4] x, float[4] g) => (float[?,?] y, float[?,?] m)",
+        "y, m = LayerNormalization(x, g)",
+        "LayerNormalization: results",
+    ),
+    "other element types": ("(uint8[B] x) => (uint8[?] y)", "y = Identity(x)", "element type"),
+    "casts to others": (R, "y = Cast<to = 16>(x)", "element type"),
+    "a size of 0": ("(float[B,0] x) => (float[?,?] y)", "y = Relu(x)", "a size"),
+    "results of another size": (
+        "(float[B,4] x) => (float[B,5] y)",
+        "y = Relu(x)",
+        "result y: sizes",
+    ),
+    "results of another rank": ("(float[B,4] x) => (float[B] y)", "y = Relu(x)", "result y: rank"),
+    "a value that is not there": (R, "y = Add(x, nothing)", "no sound model"),
+    "a triangle of a vector": ("(float[B] x) => (float[?] y)", "y = Trilu(x)", "axis"),
+    "floats and whole numbers at once": (
+        "(float[B] x, int64[B] z) => (float[?] y)",
+        "y = Mul(x, z)",
+        "mul: element types",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_imported_is_refused_by_name(case: str) -> None:
+    signature, body, what = REFUSED[case]
+    with pytest.raises((ShapeError, UsageError), match=what) as refused:
+        from_onnx(read(signature, body, opset=20))
+    nodes = read(signature, body).graph.node
+    told = "\n".join([str(refused.value), *getattr(refused.value, "__notes__", [])])
+    assert any(each.op_type in told or each.output[0] in told for each in nodes) or (
+        what in ("no sound model", "element type", "a size")
+    )
+
+
+def test_other_operator_sets_are_refused() -> None:
+    with pytest.raises(UsageError, match="operator set") as refused:
+        from_onnx(read(R, "y = Softmax(x)", opset=12))
+    assert "convert_version" in str(refused.value)
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    with pytest.raises(UsageError, match="no model of ONNX"):
+        from_onnx(path)
+    path.write_bytes(b"\xff\xfe no model")
+    with pytest.raises(CourseError):
+        from_onnx(path)
+    path.write_bytes(b"")
+    with pytest.raises(CourseError):
+        from_onnx(path)
