@@ -238,7 +238,9 @@ def add_shapes(subparsers: Subparsers) -> None:
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = shape_forms.in_words()
-    parser.add_argument("source", metavar="FILE", help="a program's file, or a name of the course")
+    parser.add_argument(
+        "source", metavar="FILE", help="a program's file, a model (.onnx), or a name of the course"
+    )
     parser.add_argument(
         "--query",
         dest="queries",
@@ -270,7 +272,9 @@ def add_fuse(subparsers: Subparsers) -> None:
     parser = _subcommand(
         subparsers, "fuse", "plan the kernels of a program from what is known of its sizes"
     )
-    parser.add_argument("source", metavar="FILE", help="a program's file, or a name of the course")
+    parser.add_argument(
+        "source", metavar="FILE", help="a program's file, a model (.onnx), or a name of the course"
+    )
     parser.add_argument(
         "--facts",
         choices=("none", "eq", "product", "frontend", "all"),

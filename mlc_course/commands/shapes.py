@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from mlc_course.commands.output import check_file, write_text
 from mlc_course.commands.shape_questions import Question, Reply, read_question, shape_text
 from mlc_course.dynamic_shape.fusion import simplified
+from mlc_course.dynamic_shape.importers import from_onnx
 from mlc_course.dynamic_shape.ir import Constraint, Module, parse, said, text, to_buffers
 from mlc_course.dynamic_shape.programs import NAMES, program
 from mlc_course.dynamic_shape.solve import (
@@ -74,7 +75,7 @@ def run(
 
 
 def read(source: str) -> Module:
-    """Return a program of the course by its name, or one from a file."""
+    """Return a program of the course by its name, or one from a file of text or of ONNX."""
     path = Path(source)
     if not path.is_file():
         if source in NAMES:
@@ -85,6 +86,8 @@ def read(source: str) -> Module:
             got=source,
         )
     try:
+        if path.suffix == ".onnx":
+            return from_onnx(path)
         return parse(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{source}: cannot be read", expected="text", got=error) from None

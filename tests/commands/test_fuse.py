@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 
 from mlc_course.commands import cli
@@ -44,6 +46,21 @@ def test_the_plan_and_the_picture_are_written_whole(tmp_path: Path) -> None:
     assert data["refusals"][0]["missing"] == ["B*S == T"]
     drawn = picture.read_text(encoding="utf-8")
     assert all(level in drawn for level in ("none", "eq", "product", "frontend", "all"))
+
+
+def test_a_model_of_onnx_is_planned(tmp_path: Path, capsys: Captured) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 20]>
+        g (float[b,s,8] x) => (float[?,?] y) <int64[2] rows = {-1, 8}> {
+          r = Reshape(x, rows)
+          y = Softmax(r)
+        }"""
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    assert cli.main(["fuse", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "@g, facts: all; 1 kernel (" in out and "stitch, rows [S2], columns [8]" in out
 
 
 def test_what_cannot_be_planned_is_named(tmp_path: Path, capsys: Captured) -> None:

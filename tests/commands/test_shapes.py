@@ -7,6 +7,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import onnx
+import onnx.parser
 import pytest
 from shape_programs import program_of
 
@@ -195,6 +197,27 @@ def test_help_shows_each_query_and_each_can_be_asked_so(capsys: Captured) -> Non
     for name, (form, meaning) in FORMS.items():
         assert form in shown and meaning in shown
         assert read_question(form, module).text.startswith(name)
+
+
+MODEL = """<ir_version: 10, opset_import: ["" : 20]>
+g (float[past,8] old, float[seq,8] x) => (float[total,8] y) {
+  all = Concat<axis = 0>(old, x)
+  y = Softmax(all)
+}"""
+
+
+def test_a_model_of_onnx_is_read(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(MODEL), path)
+    queries = ["total == past + seq", "past == seq"]
+    assert run(source=str(path), queries=queries, as_json=False) == REFUTED
+    out = capsys.readouterr().out
+    assert out.startswith("@g: past, seq, ")
+    assert "total == past + seq\n  proved" in out and "past == seq\n  refuted" in out
+    onnx.save(onnx.parser.parse_model(MODEL.replace("Softmax", "Hardmax")), path)
+    with pytest.raises(UsageError, match="y: no operator Hardmax") as refused:
+        run(source=str(path), queries=[], as_json=False)
+    assert refused.value.__notes__ == [f"in {path}"]
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
