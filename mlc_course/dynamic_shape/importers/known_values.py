@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import Any
 
@@ -67,6 +67,23 @@ def weight_of(array: Array, name: str = "") -> Value:
     return Value(Type(SHORT[array.dtype], array.shape), array=array, is_weight=True, name=name)
 
 
+def _renamed(found: Type, names: Mapping[str, str]) -> Type:
+    return replace(found, dims=_renamed_in(found.dims, names))
+
+
+def _renamed_in(found: Any, names: Mapping[str, str]) -> Any:
+    """Return a size, a list of sizes, or a constraint with other names in it."""
+    match found:
+        case str():
+            return names.get(found, found)
+        case tuple():
+            return tuple(_renamed_in(each, names) for each in found)
+        case int():
+            return found
+    parts = (getattr(found, each.name) for each in fields(found))
+    return type(found)(*(_renamed_in(each, names) for each in parts))
+
+
 class KnownValues(Building):
     """A program so far, its sizes, and the weights that have become inputs."""
 
@@ -76,6 +93,13 @@ class KnownValues(Building):
         self.quotients: dict[tuple[Expression, Expression], str] = {}  # that may be no whole number
         self.measures: dict[str, int] = {}  # sizes as values
         self.weights: dict[str, Array] = {}
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Give dimensions other names."""
+        self.inputs = [replace(each, type=_renamed(each.type, names)) for each in self.inputs]
+        self.equations = [replace(each, type=_renamed(each.type, names)) for each in self.equations]
+        stated = self.sizes.constraints
+        self.sizes.constraints = [_renamed_in(fact, names) for fact in stated]
 
     def unique(self, name: str) -> str:
         """Return a name that the text form can write, and no other input has."""

@@ -127,6 +127,7 @@ class _Reader(KnownValues):
         name = graph.name if is_name(graph.name) else "main"
         super().__init__(name, Sizes(self.own | _params(graph.output)))
         self.params: dict[str, Dim] = {}  # what the model calls its sizes
+        self.names: dict[str, str] = {}  # of results' sizes that had none
         self.values: dict[str, Value] = {}
 
     def read(self) -> Module:
@@ -148,7 +149,9 @@ class _Reader(KnownValues):
         for each, result in zip(graph.output, results, strict=True):
             self.declared(each, self.types(result).dims)
         results = self.without_unread(results, given)
-        return self.module(results, list(self.sizes.expressions), self.sizes.constraints)
+        self.rename(self.names)
+        dims = [self.names.get(name, name) for name in self.sizes.expressions]
+        return self.module(results, dims, self.sizes.constraints)
 
     def check(self) -> None:
         """Raise ``UsageError`` for a model whose operators are not all known here."""
@@ -225,7 +228,7 @@ class _Reader(KnownValues):
         )
 
     def declared(self, found: onnx.ValueInfoProto, dims: Sequence[Dim]) -> None:
-        """State what the model says of a result's sizes."""
+        """State what the model says of a result's sizes; take its names for those without one."""
         tensor = found.type.tensor_type
         if not tensor.HasField("shape"):
             return
@@ -233,10 +236,12 @@ class _Reader(KnownValues):
         if len(said) != len(dims):
             raise ShapeError(f"result {found.name}: rank", expected=len(said), got=len(dims))
         for each, dim in zip(said, dims, strict=True):
-            is_nameless = isinstance(dim, str) and dim not in self.params.values()
-            if each.dim_param and each.dim_param not in self.params and not is_nameless:
-                self.params[each.dim_param] = dim
-            elif each.dim_param or each.HasField("dim_value"):
+            param = each.dim_param
+            if param and param not in self.params and self.formula(param) is None:
+                if isinstance(dim, str) and dim not in self.params.values() and is_name(param):
+                    self.names[dim] = param
+                self.params[param] = dim
+            elif param or each.HasField("dim_value"):
                 self.tie(dim, self.size(each), f"result {found.name}")
 
     def call(self, node: onnx.NodeProto) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from mlc_course.dynamic_shape.importers import from_onnx, weights_of
+from mlc_course.dynamic_shape.importers import from_onnx, onnx_models, weights_of
 from mlc_course.dynamic_shape.ir import Module, parse, parse_constraint, run, text
 from mlc_course.dynamic_shape.solve import Facts, Proved, Solver
 from mlc_course.errors import CourseError, ShapeError, UsageError
@@ -280,6 +280,19 @@ CASES = {
     ),
     # moves
     "transpose": (X, "t = Transpose(x)\ny = Transpose<perm = [1, 2, 0]>(t)"),
+    "a shape in another order": (
+        "(float[B,S] x) => (float[?,?] y) "
+        "<int64[1] m = {-1}, int64[1] e = {-100}, int64[1] a = {0}>",
+        "s = Shape(x)\nt = Slice(s, m, e, a, m)\ny = Reshape(x, t)",
+    ),
+    "a choice by size": (
+        "(float[B,S] x) => (float[?,?] y, bool w) <int64 three = {3}, int64 i = {1}>",
+        """s = Shape(x)
+        n = Gather(s, i)
+        w = Less(n, three)
+        t = Neg(x)
+        y = Where(w, x, t)""",
+    ),
     "concat": (
         "(float[B,S] x, float[B,T] z) => (float[?,?] y)",
         "y = Concat<axis = -1>(x, z, x)",
@@ -754,6 +767,7 @@ def test_what_the_model_says_of_its_results_is_known() -> None:
     )
     module = check(model)
     assert is_proved(module, "t == s + p")
+    assert [dim.name for dim in module.dims] == ["b", "s", "p", "t"]
     told = from_onnx(read("(float[b,s] x) => (float[s,s] y)", "y = Relu(x)"))
     assert is_proved(told, "b == s")
 
@@ -795,6 +809,45 @@ def test_a_function_of_the_model_is_read_through(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(model, path)
     assert run(from_onnx(path), {"x": np.ones(3, "f4")})[0].tolist() == [2, 2, 2]
+
+
+def test_a_slice_that_ends_before_the_last_needs_two() -> None:
+    model = read(
+        "(float[B,S] x) => (float[?,?] y) <int64[1] z = {0}, int64[1] e = {-1}, int64[1] a = {1}>",
+        "y = Slice(x, z, e, a)",
+    )
+    module = check(model, [(1, 2), (2, 3), (5, 7)])
+    with pytest.raises(ShapeError):
+        run(module, {"x": np.ones((1, 1), "f4")})  # an empty tensor in ONNX
+
+
+def test_a_target_of_an_expansion_is_as_long_as_what_is_expanded() -> None:
+    model = read("(float[B] x, float[S] z) => (float[?] y)", "s = Shape(z)\ny = Expand(x, s)")
+    module = check(model, [(1, 1), (3, 3)])
+    assert is_proved(module, "B == S")
+
+
+def test_sums_of_16_bits_are_made_in_32() -> None:
+    model = read(
+        "(float16[B,S] x, float16[S] g) => (float16[?,?] y)", "y = LayerNormalization(x, g)"
+    )
+    given = {"x": np.array([[300, -300, 500]], "f2"), "g": np.ones(3, "f2")}
+    wide = given["x"].astype("f8") - given["x"].mean(dtype="f8")
+    wanted = wide / np.sqrt((wide**2).mean())  # the reference computes in 16 bits here
+    np.testing.assert_allclose(run(from_onnx(model), given)[0], wanted, rtol=1e-2)
+
+
+def test_a_number_that_no_text_can_say_is_an_input() -> None:
+    model = read("(float[B] x) => (float[?] y)", "y = Add(x, nan)")
+    model.graph.initializer.append(numpy_helper.from_array(np.float32(np.nan), "nan"))
+    module = check(model)
+    assert [each.name for each in module.function.inputs] == ["x", "nan"]
+
+
+def test_an_attribute_that_nobody_reads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(onnx_models.OPERATORS, "Softmax", lambda to, call: call.operand(0))
+    with pytest.raises(UsageError, match="Softmax: an attribute"):
+        from_onnx(read(R, "y = Softmax<axis = 0>(x)"))
 
 
 # What is refused.
@@ -848,6 +901,23 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "(float[B,3] x, float[4,5] z) => (float[?,?] y)",
         "y = MatMul(x, z)",
         "a matrix product",
+    ),
+    "a size that is kept where there is none": (
+        R + " <int64[3] t = {0, 0, 0}>",
+        "y = Reshape(x, t)",
+        "Reshape: a size",
+    ),
+    "a size that is 0": (R + " <int64[2] t = {0, -1}>",)
+    + ("y = Reshape<allowzero = 1>(x, t)", "Reshape: a size"),
+    "a target that is chosen by size": (
+        R + " <int64 two = {2}, int64 i = {1}, int64[1] a = {0}, int64[1] m = {-1}>",
+        """s = Shape(x)
+        n = Gather(s, i)
+        h = Min(n, two)
+        u = Unsqueeze(h, a)
+        t = Concat<axis = 0>(u, m)
+        y = Reshape(x, t)""",
+        "Reshape: operand 1",
     ),
     "which axes to squeeze": (R, "y = Squeeze(x)", "no axes"),
     "an axis that is not 1": (
