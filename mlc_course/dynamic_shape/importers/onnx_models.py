@@ -48,6 +48,7 @@ from mlc_course.dynamic_shape.ir import (
 from mlc_course.errors import CourseError, ShapeError, UsageError
 
 Source = str | os.PathLike[str] | onnx.ModelProto
+OWN_DOMAINS = ("", "ai.onnx")
 OLDEST = 13  # of the operator sets; before it, axes and broadcasting had other rules
 EXACT = 2**11  # whole numbers up to it are floats of 16 bits
 NO_END = 2**31 - 1  # exporters write it, or more, for the end of an axis
@@ -157,14 +158,13 @@ class _Reader(KnownValues):
         """Raise ``UsageError`` for a model whose operators are not all known here."""
         graph = self.model.graph
         for node in graph.node:
-            name = (
-                node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
-            )
+            name = node.op_type if node.domain in OWN_DOMAINS else f"{node.domain}.{node.op_type}"
             if name not in OPERATORS:
                 raise UsageError(
                     f"{_place(node)}: no operator {name}", expected=" | ".join(OPERATORS)
                 )
-        version = {each.domain: each.version for each in self.model.opset_import}.get("", OLDEST)
+        sets = self.model.opset_import
+        version = next((each.version for each in sets if each.domain in OWN_DOMAINS), 1)
         newest = onnx.defs.onnx_opset_version()
         if not OLDEST <= version <= newest:
             raise UsageError(

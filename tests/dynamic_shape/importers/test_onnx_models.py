@@ -850,6 +850,17 @@ def test_an_attribute_that_nobody_reads_is_refused(monkeypatch: pytest.MonkeyPat
         from_onnx(read(R, "y = Softmax<axis = 0>(x)"))
 
 
+def test_weights_may_be_in_files_beside_the_model(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    model = with_weights(read("(float[B,8] x) => (float[?,?] y)", "y = MatMul(x, w)"), w=(8, 300))
+    wanted = weights_of(model)["w"]
+    onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    assert (weights_of(path)["w"] == wanted).all()
+    loaded = onnx.load(path, load_external_data=False)
+    with pytest.raises(UsageError, match="w"):
+        from_onnx(loaded)
+
+
 # What is refused.
 
 R = "(float[B,S] x) => (float[?,?] y)"
@@ -1013,6 +1024,10 @@ def test_other_operator_sets_are_refused() -> None:
     with pytest.raises(UsageError, match="operator set") as refused:
         from_onnx(read(R, "y = Softmax(x)", opset=12))
     assert "convert_version" in str(refused.value)
+    model = read(R, "y = Softmax(x)", opset=12)
+    model.opset_import[0].domain = "ai.onnx"
+    with pytest.raises(UsageError, match="operator set"):
+        from_onnx(model)
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
