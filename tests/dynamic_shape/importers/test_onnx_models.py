@@ -75,6 +75,7 @@ def is_proved(module: Module, claim: str) -> bool:
     return isinstance(solver.ask(parse_constraint(claim)), Proved)
 
 
+R = "(float[B,S] x) => (float[?,?] y)"
 X = "(float[B,S,4] x) => (float[?,?,?] y)"
 XX = "(float[B,S,4] x, float[B,S,4] z) => (float[?,?,?] y)"
 ELEMENTWISE = {
@@ -284,6 +285,14 @@ CASES = {
         "(float[B,S] x) => (float[?,?] y) "
         "<int64[1] m = {-1}, int64[1] e = {-100}, int64[1] a = {0}>",
         "s = Shape(x)\nt = Slice(s, m, e, a, m)\ny = Reshape(x, t)",
+    ),
+    "a choice by one size": (
+        "(float[B,S] x) => (float[?,?] y) <int64 three = {3}, int64 i = {1}>",
+        """s = Shape(x)
+        n = Gather(s, i)
+        w = Equal(n, three)
+        t = Neg(x)
+        y = Where(w, x, t)""",
     ),
     "a choice by size": (
         "(float[B,S] x) => (float[?,?] y, bool w) <int64 three = {3}, int64 i = {1}>",
@@ -821,6 +830,41 @@ def test_a_slice_that_ends_before_the_last_needs_two() -> None:
         run(module, {"x": np.ones((1, 1), "f4")})  # an empty tensor in ONNX
 
 
+OUTSIDE = {
+    "the last two": (
+        R + " <int64[1] z = {-2}, int64[1] e = {9223372036854775807}, int64[1] a = {1}>",
+        "y = Slice(x, z, e, a)",
+    ),
+    "the second": (
+        "(float[B,S] x) => (float[?] y) <int64 i = {1}>",
+        "y = Gather<axis = 1>(x, i)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_what_is_taken_must_be_inside(case: str) -> None:
+    module = check(read(*OUTSIDE[case]), [(1, 2), (2, 3), (5, 7)])
+    assert is_proved(module, "S > 1")
+    with pytest.raises(ShapeError, match="a constraint does not hold"):
+        run(module, {"x": np.ones((1, 1), "f4")})  # one is left in ONNX, or it is an error
+
+
+def test_an_end_that_may_be_inside_is_stated_not_to_be() -> None:
+    weights = " <int64[1] z = {1}, int64[1] e = {2147483647}, int64[1] a = {1}>"
+    module = check(read(R + weights, "y = Slice(x, z, e, a)"), [(1, 2), (5, 7)])
+    assert is_proved(module, "S < 2147483648")
+
+
+def test_what_is_left_of_a_size_is_one_size_wherever_it_is_computed() -> None:
+    model = read(
+        "(float[N] x, float[N] z) => (float[?,?] y) <int64[2] t = {-1, 6}>",
+        "a = Reshape(x, t)\nb = Reshape(z, t)\ny = Add(a, b)",
+    )
+    module = check(model, [(6,), (12,), (42,)])
+    assert len(module.dims) == 2
+
+
 def test_a_target_of_an_expansion_is_as_long_as_what_is_expanded() -> None:
     model = read("(float[B] x, float[S] z) => (float[?] y)", "s = Shape(z)\ny = Expand(x, s)")
     module = check(model, [(1, 1), (3, 3)])
@@ -863,7 +907,6 @@ def test_weights_may_be_in_files_beside_the_model(tmp_path: Path) -> None:
 
 # What is refused.
 
-R = "(float[B,S] x) => (float[?,?] y)"
 REFUSED: dict[str, tuple[str, str, str]] = {
     "other operators": ("(float[B,3,8,8] x, float[4,3,3,3] w) => (float[?,?,?,?] y)",)
     + ("y = Conv(x, w)", "y: no operator Conv"),
