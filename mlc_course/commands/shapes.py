@@ -10,7 +10,6 @@ from typing import Any, assert_never
 from mlc_course.commands.output import check_file, write_text
 from mlc_course.commands.shape_questions import Question, Reply, read_question, shape_text
 from mlc_course.dynamic_shape.fusion import simplified
-from mlc_course.dynamic_shape.importers import from_onnx
 from mlc_course.dynamic_shape.ir import Constraint, Module, parse, said, text, to_buffers
 from mlc_course.dynamic_shape.programs import NAMES, program
 from mlc_course.dynamic_shape.solve import (
@@ -87,13 +86,19 @@ def read(source: str) -> Module:
         )
     try:
         if path.suffix == ".onnx":
-            return from_onnx(path)
+            return _imported(path)
         return parse(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{source}: cannot be read", expected="text", got=error) from None
     except CourseError as error:
         error.add_note(f"in {source}")
         raise
+
+
+def _imported(path: Path) -> Module:
+    from mlc_course.dynamic_shape.importers import from_onnx  # only models wait for ONNX and TVM
+
+    return from_onnx(path)
 
 
 def _print_facts(module: Module) -> None:

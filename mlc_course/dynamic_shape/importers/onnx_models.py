@@ -59,11 +59,12 @@ def from_onnx(source: Source) -> Module:
 
     Small arrays that say how to reshape, slice or pad are read; each other weight becomes an input
     after those of the model (``weights_of`` has its value). Two unknown sizes that meet are taken
-    to be equal, and indices to be inside of what they index: ``run`` refuses other sizes.
+    to be equal, slices and indices to be inside of their axis, and what the model says of the
+    sizes of its results to be true: ``run`` refuses other sizes.
 
     Raises ``UsageError`` for a file that is no model, an operator that is not among ``OPERATORS``,
-    or one whose result depends on what it is not known here; and ``ShapeError`` for sizes that
-    never fit.
+    or one whose result has a shape that does not follow from sizes, and ``ShapeError`` for sizes
+    that never fit.
     """
     return _Reader(_loaded(source)).read()
 
@@ -317,7 +318,8 @@ def _dtype(found: int, name: str) -> str:
         int(onnx.helper.np_dtype_to_tensor_dtype(dtype)): short for dtype, short in SHORT.items()
     }
     if found not in dtypes:
-        got = onnx.TensorProto.DataType.Name(found)
+        names = {number: name for name, number in onnx.TensorProto.DataType.items()}
+        got = names.get(found, found)
         raise UsageError(f"{name}: an element type", expected=" | ".join(DTYPES), got=got)
     return dtypes[found]
 
