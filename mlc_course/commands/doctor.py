@@ -49,7 +49,7 @@ IMPORT_TVM = (
 LIBRARIES = (
     *("ipywidgets", "anywidget", "matplotlib", "IPython", "traitlets", "jinja2", "igraph"),
     *("sklearn", "exo", "scipy", "islpy", "tqdm", "cloudpickle", "filelock", "nbformat"),
-    *("nbconvert", "typing_extensions", "ml_dtypes", "mistune", "nbclient"),
+    *("nbconvert", "typing_extensions", "ml_dtypes", "mistune", "nbclient", "onnx"),
     *("jupyter_server", "tornado"),
 )
 IMPORT_ALL = """\

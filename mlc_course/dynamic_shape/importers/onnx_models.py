@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError
 from onnx import inliner, numpy_helper
 
 from mlc_course.dynamic_shape.importers.known_values import (
@@ -85,7 +84,7 @@ def _loaded(source: Source) -> onnx.ModelProto:
         if model.functions:
             model = inliner.inline_local_functions(model)
         return model
-    except (OSError, DecodeError, ValueError, onnx.checker.ValidationError) as error:
+    except Exception as error:  # of the file, of protobuf, or of what inlines functions
         raise UsageError("no model of ONNX", expected="an .onnx file", got=error) from None
 
 
