@@ -14,7 +14,7 @@ from mlc_course.dynamic_shape.codegen.cpu_rows import cpu_kernel
 from mlc_course.dynamic_shape.codegen.guarded_variants import Variant, likely_sizes, variants
 from mlc_course.dynamic_shape.codegen.templates import Lowered
 from mlc_course.dynamic_shape.fusion import Flow, Knowledge, Level, Plan, plan
-from mlc_course.dynamic_shape.ir import DTYPES, Dim, Module, bind
+from mlc_course.dynamic_shape.ir import DTYPES, Dim, Module, bind, run
 from mlc_course.errors import ShapeError, UsageError
 from mlc_course.machine import describe, usable_cores
 from mlc_course.mugraph.cpu_kernels import cpu_of, prim_func
@@ -64,10 +64,13 @@ class Compiled:
     def bind(self, /, *arrays: Any, **named: Any) -> Bound:
         """Return a call on these inputs, which writes into the same results every time.
 
-        Raises as a call does.
+        Empty tensors are for no kernel: a call with some returns at once if all results are empty
+        too, and is left to the interpreter otherwise. Raises as a call does.
         """
         inputs = self._entered(arrays, named)
         sizes = self._sizes_of(inputs)
+        if 0 in sizes.values() or any(0 in each.shape for each in inputs):
+            return self._bound_empty(inputs)
         made = _Binding(self.module, self.flow, sizes, inputs)
         launches = [
             made.call(step.call) if step.lowered is None else made.launch(step.lowered, step)
@@ -75,6 +78,18 @@ class Compiled:
         ]
         results = [made.result(value) for value in self.module.function.results]
         return Bound(self.threads, launches, results)
+
+    def _bound_empty(self, inputs: Sequence[Array]) -> Bound:
+        function = self.module.function
+        given = {each.name: array for each, array in zip(function.inputs, inputs, strict=True)}
+        results = run(self.module, given)
+        new = [empty(each.shape, each.dtype.name) for each in results]
+
+        def fill() -> None:
+            for target, found in zip(new, run(self.module, given), strict=True):
+                target[...] = found
+
+        return Bound(self.threads, [fill] if any(each.size for each in new) else [], new)
 
     def _entered(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
         function = self.module.function
@@ -103,7 +118,8 @@ class Compiled:
         shapes = tuple(each.shape for each in inputs)
         if shapes not in self._bound:
             names = [each.name for each in self.module.function.inputs]
-            sizes = bind(self.module, dict(zip(names, shapes, strict=True)))
+            given = dict(zip(names, shapes, strict=True))
+            sizes = bind(self.module, given, may_be_empty=True)
             for value, dims in enumerate(self.knowledge.sizes):
                 own = self.module.function.types[value].dims
                 for name, dim in zip(dims, own, strict=True):

@@ -136,9 +136,11 @@ def forced_size(constraint: Constraint, name: str, sizes: Mapping[str, int]) -> 
         case Eq(left, right):
             return of(right if left == name else left) if left != right else None
         case MulEq(size, factors):
-            return ratio(factors, (size,)) or ratio((size,), factors)
+            found = ratio(factors, (size,))
+            return ratio((size,), factors) if found is None else found
         case ProductEq(left, right):
-            return ratio(left, right) or ratio(right, left)
+            found = ratio(left, right)
+            return ratio(right, left) if found is None else found
         case AffineEq(size, terms, constant):
             times = sum(by for by, dim in terms if dim == name) - (size == name)
             rest = sum(by * of(dim) for by, dim in terms if dim != name) + constant

@@ -9,14 +9,17 @@ import numpy as np
 
 from mlc_course.dynamic_shape.ir.constraints import dims_of, forced_size, holds, said
 from mlc_course.dynamic_shape.ir.dims import Dim
-from mlc_course.dynamic_shape.ir.module import Module
+from mlc_course.dynamic_shape.ir.module import Equation, Module
 from mlc_course.dynamic_shape.ir.operators import DTYPES, Array
 from mlc_course.errors import ShapeError
 
 
-def bind(module: Module, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+def bind(
+    module: Module, shapes: Mapping[str, Sequence[int]], *, may_be_empty: bool = False
+) -> dict[str, int]:
     """Return the sizes of all dimensions, for inputs of given shapes.
 
+    What is proved of sizes holds for sizes from 1 on, so 0 is refused, unless it ``may_be_empty``.
     Raises ``ShapeError`` for shapes that do not fit each other or break a constraint, and where a
     dimension follows from none.
     """
@@ -47,7 +50,8 @@ def bind(module: Module, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
     for own in module.dims:
         if own.name not in sizes:
             raise ShapeError(f"@{own.name} follows from no input", got=sizes)
-        if not own.may_be(sizes[own.name]):
+        is_empty = may_be_empty and sizes[own.name] == 0
+        if not is_empty and not own.may_be(sizes[own.name]):
             raise ShapeError(f"@{own.name}", expected=list(own.ranges), got=sizes[own.name])
     for fact in facts:
         if not holds(fact, sizes):
@@ -60,12 +64,13 @@ def run(module: Module, inputs: Mapping[str, Array], *, exact: bool = False) -> 
 
     Values are stored row by row, and an elementwise operator reads operands of equal shapes: in
     NumPy, the order of a sum, the sign of ``nan + -nan`` and the last bit of a power depend on how
-    operands lie in memory. So equal operands have equal results, bit by bit. Raises what ``bind``
-    does.
+    operands lie in memory. So equal operands have equal results, bit by bit. Tensors may be empty.
+    Raises what ``bind`` does, and ``ShapeError`` for the largest or the smallest of no elements.
     """
     function = module.function
     arrays = {name: np.asarray(array) for name, array in inputs.items()}
-    sizes = bind(module, {name: array.shape for name, array in arrays.items()})
+    shapes = {name: array.shape for name, array in arrays.items()}
+    sizes = bind(module, shapes, may_be_empty=True)
 
     def size(dim: Dim) -> int:
         return dim if isinstance(dim, int) else sizes[dim]
@@ -80,6 +85,17 @@ def run(module: Module, inputs: Mapping[str, Array], *, exact: bool = False) -> 
         shape = tuple(map(size, equation.type.dims))
         if equation.op.kind == "elementwise":
             operands = [np.asarray(np.broadcast_to(each, shape), order="C") for each in operands]
-        found = equation.op.run(*operands, shape=shape, **dict(equation.attributes))
+        if equation.op.kind == "reduction" and operands[0].size == 0:
+            found = _reduced_nothing(equation, operands[0], shape)
+        else:
+            found = equation.op.run(*operands, shape=shape, **dict(equation.attributes))
         values.append(typed(np.asarray(found), equation.type.dtype))
     return [values[at] for at in function.results]
+
+
+def _reduced_nothing(equation: Equation, operand: Array, shape: tuple[int, ...]) -> Array:
+    """The result of a reduction of an empty tensor, which may have elements all the same."""
+    name = equation.op.name
+    if 0 not in shape and name in ("reduce_max", "reduce_min"):
+        raise ShapeError(f"{name} of no elements", got=operand.shape)
+    return np.full(shape, np.nan if name == "reduce_mean" else 0, operand.dtype)

@@ -143,7 +143,7 @@ CUT = program_of(
 @pytest.mark.parametrize(
     "given",
     [
-        {"x": np.zeros((3, 2))},
+        {"x": np.zeros((2, 2))},
         {"x": np.zeros((0, 2))},
         {},
         {"x": np.zeros((4, 2)), "y": np.zeros(2)},
@@ -153,3 +153,4 @@ def test_inputs_that_do_not_fit_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(ShapeError):
         run(CUT, given)
     assert run(CUT, {"x": np.arange(8.0).reshape(4, 2)})[0].tolist() == [6, 7]
+    assert run(CUT, {"x": np.zeros((3, 2))})[0].tolist() == []
