@@ -290,6 +290,12 @@ def add_fuse(subparsers: Subparsers) -> None:
     )
     _add_file(parser, "--json", "write the plan here")
     _add_file(parser, "--plot", "draw the kernels at every level of facts here (.png, .svg)")
+    _add_file(
+        parser,
+        "--code",
+        "write code for all sizes here: .txt (kernels with their guards), .ll or .s (this"
+        " processor), .cu or .ptx (NVIDIA GPUs)",
+    )
 
 
 def add_lecture(subparsers: Subparsers) -> None:

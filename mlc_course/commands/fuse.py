@@ -11,6 +11,7 @@ from typing import Any
 from mlc_course.commands.output import check_file, write_bytes, write_text
 from mlc_course.commands.shapes import read
 from mlc_course.drawing import UNDATED
+from mlc_course.dynamic_shape.codegen import CODE
 from mlc_course.dynamic_shape.fusion import (
     LEVELS,
     Kernel,
@@ -33,8 +34,10 @@ def run(
     explain: bool,
     json_path: Path | None,
     plot_path: Path | None,
+    code_path: Path | None,
 ) -> int:
     """Print the kernels of a program, and with ``explain`` merges, proofs and refusals."""
+    check_file(code_path, tuple(CODE))
     check_file(json_path, (".json",))
     check_file(plot_path, (".png", ".svg"))
     module = read(source)
@@ -45,12 +48,15 @@ def run(
         plans = [plan(module, level, stitch=stitch) for level in LEVELS]
         kind = plot_path.suffix
         levels_picture(plans).savefig(drawn, format=kind[1:], metadata=UNDATED.get(kind))
+    code = CODE[code_path.suffix](found) if code_path is not None else ""
     for line in _lines(found, knowledge, explain=explain):
         print(line)
     if json_path is not None:
         write_text(json_path, json.dumps(_data(found, knowledge), indent=2) + "\n")
     if plot_path is not None:
         write_bytes(plot_path, drawn.getvalue())
+    if code_path is not None:
+        write_text(code_path, code if code.endswith("\n") else code + "\n")
     return 0
 
 

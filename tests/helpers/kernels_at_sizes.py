@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 import numpy as np
 
-from mlc_course.dynamic_shape.codegen import (
-    Lowered,
-    Variant,
-    cpu_kernel,
-    gpu_kernel,
-    likely_sizes,
-    variants,
-)
+from mlc_course.dynamic_shape.codegen import PlannedKernel, planned_kernels
 from mlc_course.dynamic_shape.fusion import Flow, Knowledge, Plan
 from mlc_course.dynamic_shape.ir import DTYPES, Module
 from mlc_course.mugraph.ir import Array, Floats
 from mlc_course.mugraph.kernel_checks import first_fault, values
 
-Lower = Callable[..., Lowered]
 EXACT = Floats(np.float64, np.float64)
-LOWERINGS: Mapping[str, Callable[..., Lower]] = {
-    "cpu": lambda name, *given: partial(cpu_kernel, name, *given, 8),
-    "narrow": lambda name, *given: partial(cpu_kernel, name, *given, 2),
-    "folded": lambda name, *given: partial(cpu_kernel, name, *given, 4),
-    "unfolded": lambda name, *given: partial(cpu_kernel, name, *given, 4, folds=False),
-    "gpu": lambda name, *given: partial(gpu_kernel, name, *given),
+KERNELS: Mapping[str, Callable[[Plan], tuple[PlannedKernel, ...]]] = {
+    "cpu": lambda plan: planned_kernels(plan, width=8),
+    "narrow": lambda plan: planned_kernels(plan, width=2),
+    "folded": lambda plan: planned_kernels(plan, width=4),
+    "unfolded": lambda plan: planned_kernels(plan, width=4, folds=False),
+    "gpu": lambda plan: planned_kernels(plan, "cuda"),
 }
 
 
@@ -68,18 +59,6 @@ def named_sizes(module: Module, knowledge: Knowledge, sizes: Mapping[str, int]) 
     return found
 
 
-def lowered_plan(plan: Plan, target: str) -> list[tuple[Lowered, tuple[Variant, ...]]]:
-    """The kernels of a plan, each with its variants."""
-    module = plan.module
-    knowledge, flow = Knowledge(module, plan.level), Flow(module.function)
-    likely = likely_sizes(module, knowledge)
-    return [
-        variants(LOWERINGS[target](f"kernel{at}", flow, kernel, knowledge), knowledge, likely)
-        for at, kernel in enumerate(plan.kernels)
-        if kernel.outputs
-    ]
-
-
 def check_at_sizes(
     plan: Plan, target: str, inputs: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> int:
@@ -88,8 +67,9 @@ def check_at_sizes(
     knowledge, flow = Knowledge(module, plan.level), Flow(module.function)
     known, count = all_values(module, inputs, sizes), 0
     sizes = named_sizes(module, knowledge, sizes)
-    for lowered, choices in lowered_plan(plan, target):
-        for variant in choices:
+    for made in KERNELS[target](plan):
+        lowered = made.lowered
+        for variant in made.variants:
             if not variant.admits(sizes):
                 continue
             numbers = dict(zip(variant.kernel.sizes, variant.arguments(sizes), strict=True))

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-
-import numpy as np
 
 from mlc_course.dynamic_shape.ir import (
     BY_NAME,
-    DTYPES,
     Equation,
     Function,
     Input,
@@ -18,7 +14,6 @@ from mlc_course.dynamic_shape.ir import (
     Type,
     parse,
 )
-from mlc_course.mugraph.ir import Array
 
 # Sizes of the ten programs of the course.
 SMALL = {
@@ -33,36 +28,6 @@ SMALL = {
     "shifted_loss": {"B": 2, "S": 4, "V": 5, "S1": 3, "S2": 3, "M": 6},
     "split_heads": {"B": 2, "S": 3, "W": 24, "A": 2, "D": 4, "W0": 8, "W1": 8, "W2": 8},
 }
-
-# The same for a batch, a length, and two more sizes of which the last is that of a row.
-SIZES: dict[str, Callable[[int, int, int, int], dict[str, int]]] = {
-    "append_to_cache": lambda b, s, p, d: {"B": b, "A": s, "P": p, "D": d, "S": 2, "Q": p},
-    "bias_gelu": lambda b, s, _, f: {"T": b * s, "F": f, "B": b, "S": s},
-    "embedding_layer_norm": lambda b, s, v, h: {"V": v + 3, "H": h, "B": b, "S": s},
-    "gated_quantize": lambda b, s, _, f: {"T": b * s, "F": f, "B": b, "S": s},
-    "masked_softmax": lambda b, s, _, k: {"B": b, "S": s, "K": k},
-    "residual_layer_norm": lambda b, s, _, h: {"T": b * s, "H": h, "B": b, "S": s},
-    "residual_rms_norm": lambda b, s, _, h: {"B": b, "S": s, "H": h},
-    "rotary_embedding": lambda b, s, a, e: {"B": b, "S": s, "A": a, "D": 2 * e, "S2": s},
-    "shifted_loss": lambda b, s, _, v: {"B": b, "S": s + 1, "V": v},
-    "split_heads": lambda b, s, a, d: {"B": b, "S": s, "W": 3 * a * d, "A": a, "D": d},
-}
-
-
-def inputs_of(module: Module, sizes: Mapping[str, int], seed: int = 0) -> dict[str, Array]:
-    """Drawn inputs of some sizes; indices are those of rows that there are."""
-    rng = np.random.default_rng(seed)
-    found: dict[str, Array] = {}
-    for each in module.function.inputs:
-        shape = tuple(dim if isinstance(dim, int) else sizes[dim] for dim in each.type.dims)
-        if each.type.dtype == "i64":
-            found[each.name] = rng.integers(0, sizes["V"], shape)
-        elif each.name == "inverse_width":
-            found[each.name] = np.float32(1 / sizes["H"]).reshape(())
-        else:
-            found[each.name] = rng.standard_normal(shape).astype(DTYPES[each.type.dtype])
-    return found
-
 
 SIZE = re.compile(r"\[(.*?)\](i8|i64|i1|f64|f16)?")
 

@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from mlc_course.dynamic_shape.codegen.cpu_rows import cpu_kernel
-from mlc_course.dynamic_shape.codegen.guarded_variants import Variant, likely_sizes, variants
-from mlc_course.dynamic_shape.codegen.templates import Lowered
+from mlc_course.dynamic_shape.codegen.planned_kernels import PlannedKernel, planned_kernels
 from mlc_course.dynamic_shape.fusion import Flow, Knowledge, Level, Plan, plan
 from mlc_course.dynamic_shape.ir import DTYPES, Dim, Module, bind, run
 from mlc_course.errors import ShapeError, UsageError
-from mlc_course.machine import describe, usable_cores
-from mlc_course.mugraph.cpu_kernels import cpu_of, prim_func
+from mlc_course.machine import usable_cores
+from mlc_course.mugraph.cpu_kernels import prim_func
 from mlc_course.mugraph.ir import Array
 from mlc_course.mugraph.runtime import empty
 from mlc_course.tensor_program.tir import ALIGNMENT, compile_kernel, shared_tensor, use_threads
@@ -27,15 +25,11 @@ MOST_BOUND = 64  # shapes whose sizes are remembered
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel in its variants, or the library's call that computes the value ``call``."""
+    """One kernel, with the machine code of each variant, or a library's call for a value."""
 
-    lowered: Lowered | None
-    variants: tuple[tuple[Variant, Callable[..., None]], ...] = ()
+    kernel: PlannedKernel | None
+    entries: tuple[Callable[..., None], ...] = ()
     call: int = -1
-
-    def chosen(self, sizes: Mapping[str, int]) -> tuple[Variant, Callable[..., None]]:
-        """Return the first variant whose guard holds; the last one has none."""
-        return next(each for each in self.variants if each[0].admits(sizes))
 
 
 @dataclass
@@ -73,7 +67,7 @@ class Compiled:
             return self._bound_empty(inputs)
         made = _Binding(self.module, self.flow, sizes, inputs)
         launches = [
-            made.call(step.call) if step.lowered is None else made.launch(step.lowered, step)
+            made.call(step.call) if step.kernel is None else made.launch(step.kernel, step.entries)
             for step in self.steps
         ]
         results = [made.result(value) for value in self.module.function.results]
@@ -174,9 +168,11 @@ class _Binding:
         self.memory[value] = empty(self.shape(type_.dims), dtype)
         return self.memory[value]
 
-    def launch(self, lowered: Lowered, step: Step) -> Callable[[], None]:
+    def launch(
+        self, kernel: PlannedKernel, entries: Sequence[Callable[..., None]]
+    ) -> Callable[[], None]:
         """Return the launch of a kernel, in the first variant whose guard holds."""
-        function = self.function
+        function, lowered = self.function, kernel.lowered
         checks = [
             partial(
                 _check_indices,
@@ -194,7 +190,8 @@ class _Binding:
                 flat = copies[-1][0]
             arguments.append(shared_tensor(flat))
         arguments += (shared_tensor(self.made(value).reshape(-1)) for value in lowered.outputs)
-        variant, entry = step.chosen(self.sizes)
+        variant = kernel.chosen(self.sizes)
+        entry = entries[kernel.variants.index(variant)]
         arguments += variant.arguments(self.sizes)
 
         def launch() -> None:
@@ -249,17 +246,12 @@ def compile_for_all_sizes(
         raise UsageError("threads", expected=f"1 to {usable_cores()}", got=threads)
     planned = plan(module, facts, stitch=stitch, fuses=fuses)
     knowledge, flow = Knowledge(module, facts), Flow(module.function)
-    lanes = cpu_of(describe()).lanes
     steps: dict[int, Step] = {}
-    for number, kernel in enumerate(planned.kernels):
-        if kernel.outputs:
-            name = f"kernel{number}"
-            lower = partial(cpu_kernel, name, flow, kernel, knowledge, lanes, folds=folds)
-            lowered, choices = variants(lower, knowledge, likely_sizes(module, knowledge))
-            made = tuple(
-                (each, compile_kernel(prim_func(each.kernel), threads=threads)) for each in choices
-            )
-            steps |= dict.fromkeys(kernel.values, Step(lowered, made))
+    for kernel in planned_kernels(planned, folds=folds):
+        entries = tuple(
+            compile_kernel(prim_func(each.kernel), threads=threads) for each in kernel.variants
+        )
+        steps |= dict.fromkeys(kernel.lowered.values, Step(kernel, entries))
     steps |= {value: Step(None, (), value) for value in flow.equations if flow.is_call(value)}
     return Compiled(module, planned, _in_order(flow, steps), flow, knowledge, threads)
 

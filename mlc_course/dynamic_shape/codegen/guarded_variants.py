@@ -72,7 +72,11 @@ def variants(
                 found.append(_at_value(general, knowledge, dim.name, value))
     if lowered.widths:
         found.append(_at_multiples(lower(lowered.widths).kernel, lowered.widths))
-    return lowered, (*found, Variant(general))
+    special = (
+        replace(each, kernel=replace(each.kernel, name=f"{general.name}_variant{number}"))
+        for number, each in enumerate(found, 1)
+    )
+    return lowered, (*special, Variant(general))
 
 
 def _at_value(kernel: SizedKernel, knowledge: Knowledge, name: str, value: int) -> Variant:

@@ -24,11 +24,13 @@ from mlc_course.dynamic_shape.ir.formulas import parse_constraint
 from mlc_course.dynamic_shape.ir.interpreter import bind, run
 from mlc_course.dynamic_shape.ir.lowering import memory_of, to_buffers, to_tensors
 from mlc_course.dynamic_shape.ir.module import Equation, Function, Input, Module
-from mlc_course.dynamic_shape.ir.operators import BY_NAME, DTYPES, Op, Type
+from mlc_course.dynamic_shape.ir.operators import BY_NAME, DTYPES, Array, Op, Type
+from mlc_course.dynamic_shape.ir.specialize import specialized
 from mlc_course.dynamic_shape.ir.text_form import parse, text, type_text
 
 __all__ = [
     "AffineEq",
+    "Array",
     "AtMost",
     "BY_NAME",
     "Constraint",
@@ -57,6 +59,7 @@ __all__ = [
     "parse_constraint",
     "run",
     "said",
+    "specialized",
     "text",
     "to_buffers",
     "to_tensors",

@@ -11,6 +11,7 @@ import functools
 import importlib
 import os
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -320,11 +321,16 @@ def shared_tensor(array: NDArray[Any]) -> Any:
     return tvm.runtime.from_dlpack(np.asarray(array))
 
 
+_in_use = threading.local()  # TVM has a pool for each thread that calls it
+
+
 def use_threads(threads: int) -> None:
     """Let TVM's parallel loops run on this many threads from now on.
 
     Raises ``UsageError`` below one, and above the number of cores.
     """
+    if getattr(_in_use, "threads", None) == threads:
+        return
     if not 1 <= threads <= usable_cores():
         raise UsageError(
             "threads: not a number of this machine's cores",
@@ -332,3 +338,4 @@ def use_threads(threads: int) -> None:
             got=threads,
         )
     tvm.get_global_func("runtime.config_threadpool")(0, threads)
+    _in_use.threads = threads

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from shape_programs import SIZES, inputs_of, program_of
+from shape_programs import program_of
 
 from mlc_course.dynamic_shape.codegen import Compiled, compile_for_all_sizes
 from mlc_course.dynamic_shape.fusion import Level
 from mlc_course.dynamic_shape.ir import Module, run
-from mlc_course.dynamic_shape.programs import NAMES, program
+from mlc_course.dynamic_shape.programs import NAMES, example_inputs, example_sizes, program
 from mlc_course.errors import ShapeError, UsageError
 from mlc_course.mugraph.ir import Array
 
@@ -34,13 +34,13 @@ def test_the_ten_programs_run_at_all_sizes(name: str, facts: Level) -> None:
     module = program(name)
     made = compile_for_all_sizes(module, facts)
     for numbers in SWEEP:
-        check(made, module, inputs_of(module, SIZES[name](*numbers)))
+        check(made, module, example_inputs(module, example_sizes(name, *numbers)))
 
 
 def test_results_are_new_and_a_bound_call_writes_into_the_same() -> None:
     module = program("bias_gelu")
     made = compile_for_all_sizes(module)
-    inputs = inputs_of(module, SIZES["bias_gelu"](2, 3, 1, 20))
+    inputs = example_inputs(module, example_sizes("bias_gelu", 2, 3, 1, 20))
     first, second = made(**inputs), made(*inputs.values())
     assert not np.shares_memory(first[0], second[0])
     bound = made.bind(**inputs)
@@ -54,7 +54,7 @@ def test_inputs_anywhere_in_memory() -> None:
     """Unaligned, read-only and strided arrays are read as they are."""
     module = program("residual_rms_norm")
     made = compile_for_all_sizes(module)
-    inputs = inputs_of(module, SIZES["residual_rms_norm"](2, 3, 1, 21))
+    inputs = example_inputs(module, example_sizes("residual_rms_norm", 2, 3, 1, 21))
     moved = np.empty(inputs["x"].size + 1, np.float32)[1:].reshape(inputs["x"].shape)
     moved[...] = inputs["x"]
     strided = np.repeat(inputs["residual"], 2, axis=2)[:, :, ::2]
@@ -85,7 +85,7 @@ LIBRARY = program_of(
 def test_calls_shapes_and_inputs_among_the_results() -> None:
     made = compile_for_all_sizes(LIBRARY)
     for sizes in ({"N": 3, "K": 4, "M": 5}, {"N": 1, "K": 33, "M": 17}):
-        inputs = inputs_of(LIBRARY, sizes)
+        inputs = example_inputs(LIBRARY, sizes)
         found = made(**inputs)
         for one, other in zip(found, run(LIBRARY, inputs), strict=True):
             assert one.dtype == other.dtype
@@ -110,13 +110,13 @@ COLUMNS = program_of(
 def test_columns_are_reduced(facts: Level) -> None:
     made = compile_for_all_sizes(COLUMNS, facts)
     for numbers in [(1, 1, 1), (2, 3, 16), (5, 2, 37), (3, 7, 4), (1, 4, 130)]:
-        check(made, COLUMNS, inputs_of(COLUMNS, dict(zip("ABC", numbers, strict=True))))
+        check(made, COLUMNS, example_inputs(COLUMNS, dict(zip("ABC", numbers, strict=True))))
 
 
 def test_a_table_has_the_rows_that_are_asked_for() -> None:
     module = program("embedding_layer_norm")
     made = compile_for_all_sizes(module)
-    inputs = inputs_of(module, SIZES["embedding_layer_norm"](1, 2, 4, 8))
+    inputs = example_inputs(module, example_sizes("embedding_layer_norm", 1, 2, 4, 8))
     for wrong in (7, -1):
         inputs["ids"][0, 1] = wrong
         with pytest.raises(ShapeError, match="%ids: an index of a row") as raised:
@@ -129,7 +129,7 @@ def test_a_table_has_the_rows_that_are_asked_for() -> None:
 def test_wrong_calls_are_told_what_is_wrong() -> None:
     module = program("residual_layer_norm")
     made = compile_for_all_sizes(module)
-    inputs = inputs_of(module, SIZES["residual_layer_norm"](2, 3, 1, 5))
+    inputs = example_inputs(module, example_sizes("residual_layer_norm", 2, 3, 1, 5))
     with pytest.raises(UsageError, match="inputs"):
         made(inputs["x"])
     with pytest.raises(UsageError, match="inputs"):
@@ -148,16 +148,17 @@ def test_guards_choose_the_most_special_variant_that_is_right() -> None:
     """On both sides of each guard another variant runs, and all give the same."""
     module = program("residual_layer_norm")
     made = compile_for_all_sizes(module)
-    ((variants, lowered),) = [(step.variants, step.lowered) for step in made.steps]
-    assert lowered is not None
-    said = [str(variant) for variant, _ in variants]
+    ((kernel, entries),) = [(step.kernel, step.entries) for step in made.steps]
+    assert kernel is not None
+    assert len(entries) == len(kernel.variants)
+    said = list(map(str, kernel.variants))
     assert said[:2] == ["H == 768", "H == 1024"]
     assert said[-1] == "any sizes"
     chosen = {}
     for width in (767, 768, 769, 1024, 1040, 16, 15):
-        inputs = inputs_of(module, SIZES["residual_layer_norm"](1, 2, 1, width))
+        inputs = example_inputs(module, example_sizes("residual_layer_norm", 1, 2, 1, width))
         sizes = {"B": 1, "S": 2, "T": 2, "H": width}
-        chosen[width] = str(made.steps[0].chosen(sizes)[0])
+        chosen[width] = str(kernel.chosen(sizes))
         check(made, module, inputs)
     assert (chosen[768], chosen[1024]) == ("H == 768", "H == 1024")
     assert {chosen[767], chosen[769], chosen[15]} == {"any sizes"}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernels_at_sizes import all_values, lowered_plan
-from shape_programs import SIZES, inputs_of
+from kernels_at_sizes import KERNELS, all_values
 
 from mlc_course.dynamic_shape.fusion import plan
 from mlc_course.dynamic_shape.ir import DTYPES, bind
-from mlc_course.dynamic_shape.programs import NAMES, program
+from mlc_course.dynamic_shape.programs import NAMES, example_inputs, example_sizes, program
 from mlc_course.errors import MachineError
 from mlc_course.mugraph.cuda import compile_cubin, compile_ptx
 from mlc_course.mugraph.gpu_text import CUDA, OPENCL, source_of
@@ -31,13 +30,13 @@ def _nvrtc() -> None:
 def test_the_text_computes_the_program(name: str) -> None:
     """Every variant, on both sides of its guard, without a race, a bad place or a wrong value."""
     module = program(name)
-    kernels = lowered_plan(plan(module), "gpu")
-    for lowered, choices in kernels:
-        for variant in choices:
+    for made in KERNELS["gpu"](plan(module)):
+        lowered = made.lowered
+        for variant in made.variants:
             source = source_of([variant.kernel], CUDA, "float32")
             ptx = load(compile_ptx(source.text, "sm_80"))
             for numbers in SWEEP:
-                inputs = inputs_of(module, SIZES[name](*numbers))
+                inputs = example_inputs(module, example_sizes(name, *numbers))
                 sizes = bind(module, {key: array.shape for key, array in inputs.items()})
                 if not variant.admits(sizes):
                     continue
@@ -70,14 +69,16 @@ def test_the_text_computes_the_program(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_become_machine_code(name: str) -> None:
-    kernels = [v.kernel for _, choices in lowered_plan(plan(program(name)), "gpu") for v in choices]
+    kernels = [
+        each.kernel for made in KERNELS["gpu"](plan(program(name))) for each in made.variants
+    ]
     source = source_of(kernels, CUDA, "float32")
     for arch in ("sm_80", "sm_90"):
         assert compile_cubin(source.text, arch)
 
 
 def test_a_row_that_is_a_multiple_of_four_is_read_four_at_a_time() -> None:
-    ((_, choices),) = lowered_plan(plan(program("bias_gelu")), "gpu")
+    choices = KERNELS["gpu"](plan(program("bias_gelu")))[0].variants
     wide, general = (
         source_of([each.kernel], CUDA, "float32").text for each in (choices[-2], choices[-1])
     )
@@ -88,6 +89,6 @@ def test_a_row_that_is_a_multiple_of_four_is_read_four_at_a_time() -> None:
 
 
 def test_the_text_is_also_opencl() -> None:
-    ((lowered, _),) = lowered_plan(plan(program("masked_softmax")), "gpu")
-    text = source_of([lowered.kernel], OPENCL, "float32").text
+    (made,) = KERNELS["gpu"](plan(program("masked_softmax")))
+    text = source_of([made.lowered.kernel], OPENCL, "float32").text
     assert "const long K" in text

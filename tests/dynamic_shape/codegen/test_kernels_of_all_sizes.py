@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from drawn_modules import drawn_module
-from kernels_at_sizes import EXACT, all_values, check_at_sizes, close, lowered_plan, named_sizes
-from shape_programs import SIZES, inputs_of, program_of
+from kernels_at_sizes import EXACT, KERNELS, all_values, check_at_sizes, close, named_sizes
+from shape_programs import program_of
 
 from mlc_course.dynamic_shape.codegen import divisions_at
 from mlc_course.dynamic_shape.fusion import LEVELS, Flow, Knowledge, plan
 from mlc_course.dynamic_shape.ir import bind
-from mlc_course.dynamic_shape.programs import NAMES, program
+from mlc_course.dynamic_shape.programs import NAMES, example_inputs, example_sizes, program
 from mlc_course.errors import GraphError
 from mlc_course.mugraph.kernel_checks import first_fault, values
 from mlc_course.mugraph.kernels import (
@@ -44,8 +44,8 @@ def test_the_ten_programs_at_all_residues(name: str, target: str, full: bool) ->
     module = program(name)
     planned = plan(module)
     for numbers in SWEEP if full or target == "cpu" else SWEEP[::4]:
-        given = SIZES[name](*numbers)
-        inputs = inputs_of(module, given)
+        given = example_sizes(name, *numbers)
+        inputs = example_inputs(module, given)
         sizes = bind(module, {key: array.shape for key, array in inputs.items()})
         assert check_at_sizes(planned, target, inputs, sizes) >= len(planned.kernels)
 
@@ -57,7 +57,7 @@ def test_drawn_programs(target: str, full: bool, seed: int, tried: Tried) -> Non
     count = 0
     for _ in range(400 if full else 40):
         module, sizes = drawn_module(rng)
-        inputs = inputs_of(module, sizes, seed)
+        inputs = example_inputs(module, sizes, seed)
         planned = plan(module, rng.choice(LEVELS), stitch=rng.random() < 0.8)
         count += check_at_sizes(planned, target, inputs, sizes)
     tried("kernels at sizes", count)
@@ -67,11 +67,11 @@ def test_drawn_programs(target: str, full: bool, seed: int, tried: Tried) -> Non
 def test_a_kernel_without_its_guards_is_refused(target: str) -> None:
     """The checks of this file notice what guards and tails are for."""
     module = program("residual_rms_norm")
-    given = SIZES["residual_rms_norm"](1, 3, 1, 13)
-    inputs = inputs_of(module, given)
+    given = example_sizes("residual_rms_norm", 1, 3, 1, 13)
+    inputs = example_inputs(module, given)
     sizes = bind(module, {key: array.shape for key, array in inputs.items()})
-    ((lowered, choices),) = lowered_plan(plan(module), target)
-    kernel = choices[-1].kernel
+    (made,) = KERNELS[target](plan(module))
+    lowered, kernel = made.lowered, made.variants[-1].kernel
     numbers = {name: sizes[name] for name in kernel.sizes}
     assert first_fault(kernel.at(numbers)) is None
 
@@ -104,9 +104,9 @@ def test_facts_remove_divisions_and_tails() -> None:
     sixteen = "tie_predicate_divisible(H, 16)"
     known = program_of("x [B, S, H]", lines, "%1", sixteen)
     unknown = program_of("x [B, S, H]", lines, "%1")
-    assert len(tails(lowered_plan(plan(known), "cpu")[0][1][-1].kernel)) == 0
-    assert len(lowered_plan(plan(known), "cpu")[0][1]) == 1  # no other variant is of use
-    assert len(tails(lowered_plan(plan(unknown), "cpu")[0][1][-1].kernel)) > 0
+    assert len(tails(KERNELS["cpu"](plan(known))[0].lowered.kernel)) == 0
+    assert len(KERNELS["cpu"](plan(known))[0].variants) == 1  # no other variant is of use
+    assert len(tails(KERNELS["cpu"](plan(unknown))[0].lowered.kernel)) > 0
 
 
 def tails(kernel: SizedKernel) -> list[Repeat]:
@@ -124,12 +124,12 @@ def tails(kernel: SizedKernel) -> list[Repeat]:
 @pytest.mark.parametrize("name", NAMES)
 def test_folded_indices_divide_no_more_often(name: str) -> None:
     module = program(name)
-    inputs = inputs_of(module, SIZES[name](2, 3, 4, 16))
+    inputs = example_inputs(module, example_sizes(name, 2, 3, 4, 16))
     sizes = bind(module, {key: array.shape for key, array in inputs.items()})
     folded, unfolded = (
         sum(
-            divisions_at(made.kernel.at({name: sizes[name] for name in made.kernel.sizes}))
-            for made, _ in lowered_plan(plan(module), target)
+            divisions_at(kernel.at({name: sizes[name] for name in kernel.sizes}))
+            for kernel in (made.lowered.kernel for made in KERNELS[target](plan(module)))
         )
         for target in ("folded", "unfolded")
     )
@@ -153,9 +153,9 @@ def test_sizes_go_by_the_names_of_the_level() -> None:
     knowledge = Knowledge(module, "none")
     sizes = named_sizes(module, knowledge, {"T": 6, "F": 5, "B": 2, "S": 3})
     assert sizes["axis1_of_input0"] == 5
-    for lowered, choices in lowered_plan(plan(module, "none"), "cpu"):
-        assert set(lowered.kernel.sizes) <= set(sizes)
-        assert choices[-1].admits(sizes)
+    for made in KERNELS["cpu"](plan(module, "none")):
+        assert set(made.lowered.kernel.sizes) <= set(sizes)
+        assert made.chosen(sizes) in made.variants
     assert Flow(module.function).returned
 
 
@@ -173,4 +173,4 @@ def test_types_that_kernels_do_not_compute_with_are_refused(
 ) -> None:
     module = program_of(inputs, lines, "%0")
     with pytest.raises(GraphError, match=told):
-        lowered_plan(plan(module), "cpu")
+        KERNELS["cpu"](plan(module))
