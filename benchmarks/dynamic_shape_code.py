@@ -176,7 +176,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         ticks = (0.5, 1, 2, 4, 8, 16)
         axes.set_xticks(ticks, [f"{each:g}" for each in ticks])
         axes.minorticks_off()
-        axes.set_xlabel("time in that of one compilation for all sizes, with all facts")
+        axes.set_xlabel("time over that of one compilation for all sizes, with all facts")
         axes.legend(frameon=False, loc="lower right")
         figure.savefig(path, metadata=UNDATED.get(path.suffix))
 

@@ -25,6 +25,8 @@ from house import rooms
 from PIL import Image
 
 from mlc_course.commands import main as mlc_course
+from mlc_course.dynamic_shape.codegen import planned_kernels
+from mlc_course.dynamic_shape.fusion import plan
 from mlc_course.dynamic_shape.ir import text
 from mlc_course.dynamic_shape.programs import program
 from mlc_course.exercise import UnmetCheck, check, computes, inner_stride, scheduled
@@ -236,6 +238,33 @@ def kernels_by_facts() -> str:
     )
     said = f"{operators:,} operators are planned in {seconds}."
     return f"{rows(head, *lines)}\n\n{said} ({made_by('dynamic_shape')})"
+
+
+RACERS = ("no facts", "op by op", "NumPy", "static")
+
+
+def code_for_all_sizes() -> str:
+    """Times of others over one compilation for all sizes, a line for each program."""
+    record = recorded("dynamic_shape_code")
+    lines = []
+    for each in record["programs"]:
+        cells = []
+        for racer in RACERS:
+            over = [shape["ms"][racer] / shape["ms"]["all facts"] for shape in each["shapes"][:2]]
+            cells.append(" / ".join(f"{ratio:.2f}" for ratio in over))
+        folded, written = (each["divisions"][key] for key in ("folded", "as written"))
+        cells.append(f"{written:,.0f} to {folded:,.0f}")
+        likely, prime = (shape["ms"]["all facts"] for shape in each["shapes"][:2])
+        lines.append(f"| {each['program']} | {likely:.2f} / {prime:.2f} | {' | '.join(cells)} |")
+    head = f"| program | ours, ms | {' | '.join(RACERS)} | divisions |"
+    return f"{rows(head, *lines)}\n\n(One thread; {made_by('dynamic_shape_code')})"
+
+
+def kernel_for_all_sizes() -> str:
+    """A kernel with its guard, in the text form of kernel programs."""
+    (made,) = planned_kernels(plan(program("residual_rms_norm")), width=16)
+    (aligned, _) = made.variants
+    return f"# for {aligned}\n{aligned.kernel}"
 
 
 def mutants() -> str:
@@ -495,6 +524,8 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
         )
     ),
     "kernels-by-facts": kernels_by_facts,
+    "kernel-for-all-sizes": lambda: fenced(kernel_for_all_sizes()),
+    "code-for-all-sizes": code_for_all_sizes,
     "verify-in-python": lambda: example("verify.py"),
     "epsilon": lambda: fenced(
         command("mlc-course verify docs/examples/rms_norm.txt docs/examples/epsilon_in_a_loop.txt")

@@ -34,7 +34,7 @@ def run(
     explain: bool,
     json_path: Path | None,
     plot_path: Path | None,
-    code_path: Path | None,
+    code_path: Path | None = None,
 ) -> int:
     """Print the kernels of a program, and with ``explain`` merges, proofs and refusals."""
     check_file(code_path, tuple(CODE))

@@ -100,3 +100,32 @@ def test_what_cannot_be_planned_is_named(tmp_path: Path, capsys: Captured) -> No
     given = {"stitch": True, "explain": False, "json_path": None, "plot_path": None}
     with pytest.raises(Contradiction, match="no sizes keep all"):
         run(source=str(path), facts="all", **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "found"),
+    [
+        (".txt", "# for H % "),
+        (".ll", "; kernel0, for any sizes"),
+        (".s", "; kernel0_variant1, for H == 768"),
+        (".cu", "// kernel0_variant3_kernel: H % 4 == 0"),
+    ],
+)
+def test_code_for_all_sizes_is_written(suffix: str, found: str, tmp_path: Path) -> None:
+    path = tmp_path / f"code{suffix}"
+    assert cli.main(["fuse", "residual_layer_norm", "--code", str(path)]) == 0
+    text = path.read_text(encoding="utf-8")
+    assert found in text
+    assert text.endswith("\n") and not text.endswith("\n\n")
+
+
+def test_code_that_cannot_be_is_not_begun(tmp_path: Path) -> None:
+    assert cli.main(["fuse", "bias_gelu", "--code", str(tmp_path / "code.py")]) != 0
+    program = tmp_path / "wide.shapes"
+    program.write_text(
+        "func @f(%x: tensor<?xf64, [@N]>) {\n  %0 = exp(%x) : tensor<?xf64, [@N]>\n"
+        "  return %0\n}\nSymbolicDim @N {\n  symbolic_shape_graph: @shape_constraint_graph\n}\n"
+        "func @shape_constraint_graph() {\n  %0 = dim() {ref: @N} : index\n}\n"
+    )
+    assert cli.main(["fuse", str(program), "--code", str(tmp_path / "code.txt")]) != 0
+    assert not (tmp_path / "code.txt").exists()

@@ -8,6 +8,7 @@ the first column ``start`` and the ``lane`` of each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,8 @@ from mlc_course.mugraph.kernels import (
 )
 
 LANES = 16  # of a tile in a template; loops choose others
+# What buffers of kernels are called, apart from inputs.
+OWN_NAMES = re.compile(r"(v|t|row|parts|total)\d+(x\d+)?_*|meeting_*")
 
 
 @dataclass
@@ -118,6 +121,7 @@ class Points:
         self.flow, self.kernel, self.places, self.names = flow, kernel, places, names
         self.sizes = places.knowledge.sizes
         self.inside = set(kernel.values)
+        self.taken = {*self.places.knowledge.dims, *vars(names).values()}
         self.buffers: dict[int, SizedBuffer] = {}
         self.totals: dict[int, Value] = {}
         self.piece: Piece | None = None
@@ -140,10 +144,13 @@ class Points:
         value = self.flow.origin[value]
         if value not in self.buffers:
             name = self.flow.function.name_of(value).removeprefix("%")
-            name = f"v{name}" if value >= len(self.flow.function.inputs) else name
+            if value >= len(self.flow.function.inputs):
+                name = f"v{name}"
+            elif OWN_NAMES.fullmatch(name) or name in self.taken:
+                name += "_"
             type_ = self.flow.function.types[value]
             self.buffers[value] = SizedBuffer.of(
-                f"{name}_",
+                name,
                 product(self.sizes[value]),
                 scope="global",
                 role=ROLES[type_.dtype],
