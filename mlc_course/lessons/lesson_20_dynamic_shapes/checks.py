@@ -30,7 +30,7 @@ from mlc_course.dynamic_shape.solve import (
     Solver,
     check_certificate,
 )
-from mlc_course.errors import Contradiction, CourseError, UnmetCheck
+from mlc_course.errors import Contradiction, TextError, UnmetCheck
 from mlc_course.exercise import called, check, given, holds
 from mlc_course.grading.checks import Examined
 from mlc_course.lessons.lesson_20_dynamic_shapes.exercise_programs import (
@@ -202,10 +202,8 @@ def _takes_steps(value: Any) -> str:
     for at, each in enumerate(constraints):
         fewer = [*constraints[:at], *constraints[at + 1 :]]
         if isinstance(_solver([*fewer, claim], fewer).ask(claim), Proved):
-            expected = "constraints of which each is needed"
-            raise UnmetCheck(
-                "it follows from fewer", expected=expected, got=f"without {said(each)}"
-            )
+            got = f"it follows without {said(each)}"
+            raise UnmetCheck("fewer would do", expected="each constraint is needed", got=got)
     return f"{said(claim)} follows from {len(constraints)} constraints, and not in one step"
 
 
@@ -339,8 +337,8 @@ def _formula(
         raise UnmetCheck(f"{place}: not a formula", expected=expected, got=repr(text)[:LONGEST])
     try:
         found = parse_constraint(text)
-    except CourseError as error:
-        raise UnmetCheck(f"{place}: {error.what}", expected=expected, got=text) from None
+    except TextError:
+        raise UnmetCheck(f"{place}: not a formula", expected=expected, got=text) from None
     if not isinstance(found, forms):
         raise UnmetCheck(f"{place}: a formula of another form", expected=expected, got=text)
     for dim in dims_of(found):
