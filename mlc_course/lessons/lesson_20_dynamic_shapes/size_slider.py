@@ -154,7 +154,7 @@ class SizeSlider(Widget):
 def sweep_svg(readings: list[Reading], kernel: PlannedKernel, row: int) -> str:
     """Draw time against the size of a row, with a mark for each variant and a line for NumPy."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH_IN, 4.2), layout="constrained")
+        figure = Figure(figsize=(WIDTH_IN, 2.6), layout="constrained")
         axes = figure.subplots()
         sizes = [each.size for each in readings]
         axes.plot(sizes, [each.numpy_us for each in readings], color=NUMPY, label="NumPy")
