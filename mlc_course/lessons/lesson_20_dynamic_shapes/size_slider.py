@@ -176,5 +176,5 @@ def sweep_svg(readings: list[Reading], kernel: PlannedKernel, row: int) -> str:
         ticks = [each for each in (1, 10, 100, 1000, 10_000) if each <= axes.get_ylim()[1]]
         axes.set_yticks(ticks, [f"{each:,}" for each in ticks])
         axes.minorticks_off()
-        axes.legend(frameon=False, loc="lower right")
+        figure.legend(frameon=False, loc="outside right center")
     return svg_text(figure)
