@@ -2,14 +2,14 @@
 
 Read ``places`` first, the index maps, then ``points`` (what one element needs), ``passes`` (visits
 of a row's columns), and ``cpu_rows`` and ``gpu_rows``, the loops around them. ``guarded_variants``
-are for sizes that a guard asks for, ``planned_kernels`` are those of a plan, ``compiled`` makes a
+are for sizes that a guard asks for, ``plan_code`` has those of a plan, ``compiled`` makes a
 function of them, and ``index_cost`` counts divisions.
 """
 
 from mlc_course.dynamic_shape.codegen.compiled import Bound, Compiled, compile_for_all_sizes
 from mlc_course.dynamic_shape.codegen.guarded_variants import Variant
 from mlc_course.dynamic_shape.codegen.index_cost import divisions_at
-from mlc_course.dynamic_shape.codegen.planned_kernels import (
+from mlc_course.dynamic_shape.codegen.plan_code import (
     CODE,
     PlannedKernel,
     Target,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlc_course.dynamic_shape.codegen.planned_kernels import PlannedKernel, planned_kernels
+from mlc_course.dynamic_shape.codegen.plan_code import PlannedKernel, planned_kernels
 from mlc_course.dynamic_shape.fusion import Flow, Knowledge, Level, Plan, plan
 from mlc_course.dynamic_shape.ir import DTYPES, Dim, Module, bind, run
 from mlc_course.errors import ShapeError, UsageError
