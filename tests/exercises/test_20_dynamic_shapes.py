@@ -119,6 +119,8 @@ WRONG = [
     ("fuse-test", fusions(C="P == S"), "C: it is not enough"),
     ("fuse-test", fusions(E="B == T"), "E: it is not enough"),
     ("fuse-test", fusions(E="S == T"), "E: it is not enough"),
+    # all sizes but H are 1
+    ("fuse-test", fusions(E="B*S*T == 1"), "E: B*S*T == 1 is more than is needed"),
     ("fuse-test", fusions(A="never"), "5 of 6 are right"),
     ("fuse-test", fusions(A="never", F="never"), "4 of 6 are right"),
     ("fuse-test", fusions(B="one"), "5 of 6 are right"),

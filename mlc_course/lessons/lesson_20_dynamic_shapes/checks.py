@@ -175,6 +175,12 @@ def _is_no_more(
 # 3. Break a prover
 
 
+def prover(by_steps: Any, with_zero: Any) -> None:
+    """Check both ways of breaking the prover."""
+    steps(by_steps)
+    zero(with_zero)
+
+
 def steps(answer: Any) -> None:
     """Check constraints and a claim that follows from all of them, and in one step from none."""
     check(given(answer), holds(_takes_steps, kind="proof"))
