@@ -29,7 +29,7 @@ SMALL = {
     "split_heads": {"B": 2, "S": 3, "W": 24, "A": 2, "D": 4, "W0": 8, "W1": 8, "W2": 8},
 }
 
-SIZE = re.compile(r"\[(.*?)\](i8|i64|i1|f64|f16)?")
+SIZE = re.compile(r"\[(.*?)\](i8|i32|i64|i1|f64|f16)?")
 
 
 def _type(found: re.Match[str]) -> str:

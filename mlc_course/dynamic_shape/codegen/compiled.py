@@ -66,12 +66,12 @@ class Compiled:
         if 0 in sizes.values() or any(0 in each.shape for each in inputs):
             return self._bound_empty(inputs)
         made = _Binding(self.module, self.flow, sizes, inputs)
-        launches = [
+        steps = [
             made.call(step.call) if step.kernel is None else made.launch(step.kernel, step.entries)
             for step in self.steps
         ]
-        results = [made.result(value) for value in self.module.function.results]
-        return Bound(self.threads, launches, results)
+        results = made.results()
+        return Bound(self.threads, [*made.before, *steps, *made.after], results)
 
     def _bound_empty(self, inputs: Sequence[Array]) -> Bound:
         function = self.module.function
@@ -88,9 +88,8 @@ class Compiled:
     def _entered(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
         function = self.module.function
         names = [each.name for each in function.inputs]
-        if arrays and not named and len(arrays) == len(names):
-            named = dict(zip(names, arrays, strict=True))
-        if arrays and len(arrays) != len(names) or sorted(named) != sorted(names):
+        given = named if named else dict(zip(names, arrays, strict=False))
+        if len(arrays) + len(named) != len(names) or sorted(given) != sorted(names):
             raise UsageError(
                 f"@{function.name}: inputs",
                 expected=f"{', '.join(names)}, all in this order or all by name",
@@ -98,11 +97,14 @@ class Compiled:
             )
         found = []
         for each in function.inputs:
-            array = np.asarray(named[each.name])
             dtype = np.dtype(DTYPES[each.type.dtype])
+            try:
+                array = np.asarray(given[each.name])
+            except ValueError as error:  # lists of different lengths
+                raise UsageError(f"%{each.name}", expected="an array", got=error) from None
             if array.dtype != dtype:
                 raise UsageError(
-                    f"%{each.name}: its elements", expected=dtype.name, got=array.dtype.name
+                    f"%{each.name}: its elements", expected=dtype.name, got=str(array.dtype)
                 )
             found.append(array)
         return found
@@ -110,19 +112,21 @@ class Compiled:
     def _sizes_of(self, inputs: Sequence[Array]) -> dict[str, int]:
         """The numbers that kernels are given, by the names that they have in them."""
         shapes = tuple(each.shape for each in inputs)
-        if shapes not in self._bound:
+        found = self._bound.get(shapes)
+        if found is None:
             names = [each.name for each in self.module.function.inputs]
             given = dict(zip(names, shapes, strict=True))
-            sizes = bind(self.module, given, may_be_empty=True)
-            for value, dims in enumerate(self.knowledge.sizes):
-                own = self.module.function.types[value].dims
-                for name, dim in zip(dims, own, strict=True):
+            own = bind(self.module, given, may_be_empty=True)
+            found = dict(own)
+            types = self.module.function.types
+            for type_, dims in zip(types, self.knowledge.sizes, strict=True):
+                for name, dim in zip(dims, type_.dims, strict=True):
                     if isinstance(name, str):
-                        sizes[name] = dim if isinstance(dim, int) else sizes[dim]
+                        found[name] = dim if isinstance(dim, int) else own[dim]
             if len(self._bound) >= MOST_BOUND:
                 self._bound.clear()
-            self._bound[shapes] = sizes
-        return self._bound[shapes]
+            self._bound[shapes] = found
+        return found
 
 
 @dataclass(frozen=True)
@@ -148,12 +152,17 @@ class _Binding:
     ) -> None:
         self.function, self.flow, self.sizes = module.function, flow, sizes
         self.memory = dict(enumerate(inputs))
+        self.before: list[Callable[[], object]] = []
+        self.after: list[Callable[[], object]] = []
+        for value, array in enumerate(inputs):
+            if not array.flags.c_contiguous:  # so that it has no other shapes as views
+                self.before.append(partial(np.copyto, self.made(value), array))
 
     def shape(self, dims: Sequence[Dim]) -> tuple[int, ...]:
         return tuple(dim if isinstance(dim, int) else self.sizes[dim] for dim in dims)
 
     def array(self, value: int) -> Array:
-        """Return the memory of a value, in its own shape."""
+        """Return the memory of a value, a view in its own shape."""
         origin = self.flow.origin[value]
         if origin not in self.memory:  # a shape, which is known before all kernels
             operand = self.function.equations[origin - len(self.function.inputs)].operands[0]
@@ -172,16 +181,13 @@ class _Binding:
         self, kernel: PlannedKernel, entries: Sequence[Callable[..., None]]
     ) -> Callable[[], None]:
         """Return the launch of a kernel, in the first variant whose guard holds."""
-        function, lowered = self.function, kernel.lowered
-        checks = [
-            partial(
-                _check_indices,
-                self.array(indices),
-                self.shape(function.types[table].dims)[0],
-                function.name_of(indices),
-            )
-            for indices, table in lowered.tables.items()
-        ]
+        function, lowered, checks = self.function, kernel.lowered, list[Callable[[], object]]()
+        for indices, table in lowered.lookups:
+            rows = self.shape(function.types[table].dims)[0]
+            name = function.name_of(indices)
+            is_given = self.flow.origin[indices] < len(function.inputs)
+            early_or_late = self.before if is_given else checks
+            early_or_late.append(partial(_check_indices, self.array(indices), rows, name))
         copies, arguments = list[tuple[Array, Array]](), list[Any]()
         for value in lowered.inputs:
             flat = self.array(value).reshape(-1)
@@ -209,11 +215,18 @@ class _Binding:
         left, right = (self.array(each) for each in equation.operands)
         return partial(np.matmul, left, right, out=self.made(value))
 
-    def result(self, value: int) -> Array:
-        """Return what a call returns for a value: never an input itself."""
-        found = self.array(value)
-        is_given = self.flow.origin[value] < len(self.function.inputs)
-        return found.copy() if is_given else found
+    def results(self) -> list[Array]:
+        """Return what a call returns: never an input itself, and no memory twice."""
+        taken, found = set(range(len(self.function.inputs))), list[Array]()
+        for value in self.function.results:
+            array, origin = self.array(value), self.flow.origin[value]
+            if origin in taken:
+                found.append(empty(array.shape, array.dtype.name))
+                self.after.append(partial(np.copyto, found[-1], array))
+            else:
+                found.append(array)
+            taken.add(origin)
+        return found
 
 
 def _check_indices(indices: Array, rows: int, name: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from mlc_course.dynamic_shape.codegen.formulas import COMBINES
+from mlc_course.dynamic_shape.codegen.formulas import COMBINES, of_type
 from mlc_course.dynamic_shape.codegen.places import Atom, Dims, Place, Places, product
 from mlc_course.dynamic_shape.codegen.points import LANES, Names, Points, Scope
 from mlc_course.dynamic_shape.codegen.templates import Lowered, at_width, loop, lowered_of
@@ -102,6 +102,7 @@ class Columns:
             result: Value = Read(total, index)
             if equation.op.name == "reduce_mean":
                 result = Apply("div", (result, Count(product(self.reduced))))
+            result = of_type(equation, result)
             if value in self.kernel.outputs:
                 where = (self.places.linear((Atom(row, self.kept), *column)),)
                 after.append(Compute(points.buffer(value), where, result, axes))

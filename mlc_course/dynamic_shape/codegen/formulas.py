@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import isinf, isnan
+from math import copysign, isinf, isnan
 
-from mlc_course.dynamic_shape.ir import Equation, Type
+import numpy as np
+
+from mlc_course.dynamic_shape.ir import DTYPES, Equation, Type
 from mlc_course.errors import GraphError
 from mlc_course.mugraph.ir import Number
-from mlc_course.mugraph.kernels import Apply, Combine, Constant, Role, Value
+from mlc_course.mugraph.kernels import Apply, Combine, Constant, Count, Role, Value, const
 
 ROLES: Mapping[str, Role] = {
     "f32": "sum",
@@ -25,6 +27,7 @@ ROLES: Mapping[str, Role] = {
 }
 COMPUTED: Mapping[str, Role] = {**ROLES, "f16": "sum", "i1": "sum"}  # in registers
 FLOATS = ("f16", "f32")
+TRUTHS = ("less", "equal", "not", "select")  # which give 1 or 0 already
 ON_WHOLE_NUMBERS = ("add", "sub", "mul", "less", "equal", "select", "convert")
 
 
@@ -37,11 +40,25 @@ def number(value: float | Fraction) -> Constant:
 
 ZERO_VALUE, ONE_VALUE = number(0), number(1)
 NOT_A_NUMBER = Apply("div", (ZERO_VALUE, ZERO_VALUE))
+NEGATIVE_ZERO = Apply("div", (ZERO_VALUE, number(-1)))
 
 
-def constant(value: float) -> Value:
-    """Return the value of an operator ``constant``."""
-    return NOT_A_NUMBER if isinstance(value, float) and isnan(value) else number(value)
+def constant(value: float, dtype: str) -> Value:
+    """Return the value of an operator ``constant``: a ``Count`` of whole numbers, as NumPy cuts."""
+    if dtype == "i1":
+        return number(bool(value))
+    if dtype not in FLOATS:
+        return Count(const(int(np.asarray(value).astype(DTYPES[dtype]))))
+    if isnan(value):
+        return NOT_A_NUMBER
+    return NEGATIVE_ZERO if value == 0 and copysign(1, value) < 0 else number(value)
+
+
+def of_type(equation: Equation, found: Value) -> Value:
+    """Return a result in its type: a truth value is 1 for anything but 0, NaN too."""
+    if equation.type.dtype != "i1" or equation.op.name in TRUTHS:
+        return found
+    return Apply("choose", (found, ONE_VALUE, ZERO_VALUE))
 
 
 def _named(name: str) -> Callable[..., Value]:
@@ -86,8 +103,6 @@ def check_types(equation: Equation, operands: Sequence[Type], where: str) -> Non
     if is_known and equation.op.kind in ("elementwise", "reduction"):
         whole = dtypes - {*FLOATS, "i1"}
         is_known = not whole or equation.op.name in ON_WHOLE_NUMBERS
-    if is_known and equation.op.name in ("constant", "iota"):
-        is_known = equation.type.dtype != "i1"
     if not is_known:
         raise GraphError(
             f"no code for {where} = {equation.op.name} on {', '.join(sorted(dtypes))}",

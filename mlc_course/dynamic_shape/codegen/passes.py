@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlc_course.dynamic_shape.codegen.formulas import COMBINES, COMPUTED
+from mlc_course.dynamic_shape.codegen.formulas import COMBINES, COMPUTED, of_type
 from mlc_course.dynamic_shape.codegen.places import Atom, Dims, Place, Places, product
 from mlc_course.dynamic_shape.codegen.points import LANES, Names, Piece, Points, Scope
 from mlc_course.dynamic_shape.codegen.templates import divisions_in
@@ -196,7 +196,9 @@ class Passes:
             total: Value = Read(reduction.total, (ZERO,))
             if reduction.count is not None:
                 total = Apply("div", (total, Count(reduction.count)))
-            self.points.totals[reduction.value] = total
+            self.points.totals[reduction.value] = of_type(
+                self.flow.equations[reduction.value], total
+            )
         self.passes.append(made)
         self.scope.statements.append(made)
 

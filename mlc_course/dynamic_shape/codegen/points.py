@@ -19,6 +19,7 @@ from mlc_course.dynamic_shape.codegen.formulas import (
     ROLES,
     check_types,
     constant,
+    of_type,
 )
 from mlc_course.dynamic_shape.codegen.places import Atom, Dims, Place, Places, product
 from mlc_course.dynamic_shape.fusion import Flow, Kernel
@@ -128,7 +129,7 @@ class Points:
         self.bounds: tuple[Expr, ...] = ()  # of the pieces that would leave no choice to make
         self.extents: tuple[Dims, ...] = ()  # of these pieces
         self.is_scalar = False  # a condition depends on the lane
-        self.tables: dict[int, int] = {}  # rows of a table by a value of indices
+        self.lookups: dict[tuple[int, int], None] = {}  # of indices, and the table
         self.kept: dict[tuple[int, Place], Value] = {}
         self.keeper: Callable[[tuple[int, Place]], Value | None] = lambda key: None
         self.count = 0
@@ -144,9 +145,10 @@ class Points:
         value = self.flow.origin[value]
         if value not in self.buffers:
             name = self.flow.function.name_of(value).removeprefix("%")
-            if value >= len(self.flow.function.inputs):
-                name = f"v{name}"
-            elif OWN_NAMES.fullmatch(name) or name in self.taken:
+            first = len(self.flow.function.inputs)
+            name = f"v{name}" if value >= first else name
+            known = {each.name for each in self.buffers.values()}
+            while OWN_NAMES.fullmatch(name) and value < first or name in known | self.taken:
                 name += "_"
             type_ = self.flow.function.types[value]
             self.buffers[value] = SizedBuffer.of(
@@ -179,11 +181,9 @@ class Points:
             operand = equation.operands[0]
             return self.value(operand, self.places.reshaped(place, self.sizes[operand]), scope)
         if equation and equation.op.name == "constant":
-            return constant(dict(equation.attributes)["value"])  # type: ignore[arg-type]
-        if equation and equation.op.name == "iota":
-            axis: Any = dict(equation.attributes)["axis"]
-            return Count(self.places.linear(self.places.part(place, axis, axis + 1)))
-        if equation is None or value not in self.inside:
+            return self.filled(value, dict(equation.attributes)["value"], scope)
+        is_iota = equation is not None and equation.op.name == "iota"
+        if equation is None or value not in self.inside and not is_iota:
             return Read(self.buffer(value), (self.places.linear(place.atoms),))
         if value in self.totals:
             return self.totals[value]  # of this row, and of no other, as the plan has proved
@@ -207,6 +207,10 @@ class Points:
         operands, places = equation.operands, self.places
         dims = [self.sizes[each] for each in operands]
         match equation.op.name:
+            case "iota":
+                atoms = places.part(place, given["axis"], given["axis"] + 1)
+                formula = of_type(equation, Count(places.linear(atoms)))
+                return self._stated(value, formula, scope)
             case "broadcast":
                 return self.value(operands[0], self.narrowed(place, dims[0], given["dims"]), scope)
             case "transpose":
@@ -230,7 +234,13 @@ class Points:
             self.value(each, places.renamed(place, sizes) if sizes else Place((), ()), scope)
             for each, sizes in zip(operands, dims, strict=True)
         ]
-        return self._stated(value, ELEMENTWISE[equation.op.name](*args), scope)
+        formula = of_type(equation, ELEMENTWISE[equation.op.name](*args))
+        return self._stated(value, formula, scope)
+
+    def filled(self, value: int, number: Any, scope: Scope) -> Value:
+        """Return a number as an element of a value."""
+        found = constant(number, self.flow.function.types[value].dtype)
+        return self._stated(value, found, scope) if isinstance(found, Count) else found
 
     def _stated(self, value: int, formula: Value, scope: Scope) -> Value:
         """Put a formula into registers, by a statement."""
@@ -308,7 +318,7 @@ class Points:
 
         def branch(number: int, within: Scope) -> Value:
             if number != 1:
-                return constant(given["value"])
+                return self.filled(value, given["value"], within)
             return self.value(operand, self.shifted(place, dims, axis, low * -1), within)
 
         extents = ((given["low"],), dims[axis : axis + 1], (given["high"],))
@@ -357,5 +367,5 @@ class Points:
         row = self._stated(indices, self.value(indices, which, row_scope), row_scope)
         if self.flow.origin[table] in self.inside:
             raise AssertionError("a table that is computed in the kernel that looks it up")
-        self.tables[indices] = table
+        self.lookups[indices, table] = None
         return Lookup(self.buffer(table), row, product(dims[1:]), rest)

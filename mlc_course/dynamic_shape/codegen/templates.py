@@ -29,7 +29,7 @@ from mlc_course.mugraph.kernels import (
 class Lowered:
     """A kernel for all sizes, and the values that its arguments are.
 
-    ``tables`` are values that it looks rows up in, by the values that have the rows' numbers.
+    ``lookups`` are pairs of values: numbers of rows, and the table that it looks them up in.
     ``widths`` are sizes of which it would be good to know that they are multiples of a width.
     """
 
@@ -37,7 +37,7 @@ class Lowered:
     values: tuple[int, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    tables: Mapping[int, int]
+    lookups: tuple[tuple[int, int], ...]
     widths: Mapping[str, int]
 
 
@@ -73,7 +73,7 @@ def lowered_of(
         points.kernel.values,
         inputs,
         outputs,
-        dict(points.tables),
+        tuple(points.lookups),
         {name: by for name, by in widths.items() if name in sizes},
     )
 

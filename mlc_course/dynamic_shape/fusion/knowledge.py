@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Literal, get_args
 
 from mlc_course.dynamic_shape.ir import Constraint, Dim, Eq, Module, SymbolicDim
@@ -28,9 +28,10 @@ class Knowledge:
         stated: Iterable[Constraint]
         if level == "none":
             first = len(module.function.inputs)
+            taken = {dim.name for dim in module.dims}
             self.sizes = [
                 tuple(
-                    dim if isinstance(dim, int) else _own_size(value, axis, first)
+                    dim if isinstance(dim, int) else _own_size(value, axis, first, taken)
                     for axis, dim in enumerate(type_.dims)
                 )
                 for value, type_ in enumerate(types)
@@ -82,6 +83,9 @@ class Knowledge:
         return self.key(left) == self.key(right) or self.holds(equal_products(left, right))
 
 
-def _own_size(value: int, axis: int, first: int) -> str:
+def _own_size(value: int, axis: int, first: int, taken: Collection[str]) -> str:
     """Name the size of one axis; an input and a result may have the same name."""
-    return f"axis{axis}_of_" + (f"input{value}" if value < first else str(value - first))
+    name = f"axis{axis}_of_" + (f"input{value}" if value < first else str(value - first))
+    while name in taken:
+        name += "_"
+    return name

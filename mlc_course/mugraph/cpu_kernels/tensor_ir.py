@@ -61,9 +61,9 @@ ACTIONS = {
     "^": tirx.bitwise_xor,
 }
 FUNCTIONS = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
+    "add": lambda a, b: wrapping(tirx.Add, a, b),
+    "sub": lambda a, b: minus(a, b),
+    "mul": lambda a, b: wrapping(tirx.Mul, a, b),
     "div": tirx.Div,
     # not Select(a > b, a, b): nested, its operands double at each level
     "max": tirx.max,
@@ -72,16 +72,17 @@ FUNCTIONS = {
     "sqrt": tirx.sqrt,
     "log": tirx.log,
     "erf": lambda x: erf(x),
-    "tanh": tirx.tanh,
+    "tanh": lambda x: tanh(x),
     "sin": tirx.sin,
     "cos": tirx.cos,
     "abs": tirx.abs,
     "round": tirx.nearbyint,
     "pow": tirx.power,
     "less": lambda a, b: number(a < b),
-    "equal": lambda a, b: number(tirx.EQ(a, b)),
-    "not": lambda a: number(tirx.EQ(a, tirx.const(0.0, "float32"))),
-    "choose": lambda when, a, b: tirx.Select(tirx.NE(when, tirx.const(0.0, "float32")), a, b),
+    # not EQ(a, b), which TVM takes to hold for a NaN and itself, and as NE(a, b) not to
+    "equal": lambda a, b: number(tirx.And(a <= b, b <= a)),
+    "not": lambda a: number(is_zero(a)),
+    "choose": lambda when, a, b: tirx.Select(is_zero(when), b, a),
 }
 
 
@@ -175,12 +176,12 @@ class _Writer:
                 return tirx.const(_rounded(float(number)), "float32")
             case Read(buffer, index):
                 read = tirx.BufferLoad(*self.place(buffer, index))
-                return tirx.Cast("float32", read) if self.is_half(buffer) else read
+                return tirx.Cast("float32", read) if self.is_narrow(buffer) else read
             case Apply("max" | "min" as name, (a, b)):
                 return self.extreme(name, a, b)
             case Apply(name, args):
                 check_known("no spelling in TensorIR for", name, FUNCTIONS, GraphError)
-                return FUNCTIONS[name](*map(self.value, args))
+                return FUNCTIONS[name](*map(self.operand, args))
             case Select(when, then, otherwise):
                 there = self.value(then), self.value(otherwise)
                 return tirx.if_then_else(self.index(when), *there)
@@ -189,7 +190,12 @@ class _Writer:
             case Lookup(table, row, width, rest):
                 place = tirx.Cast(INDEX, self.value(row)) * self.index(width) + self.index(rest)
                 read = tirx.BufferLoad(self.buffers[table.name], [place])
-                return tirx.Cast("float32", read) if self.is_half(table) else read
+                return tirx.Cast("float32", read) if self.is_narrow(table) else read
+
+    def operand(self, value: Value) -> Any:
+        """Return a value; a zero in a way that TVM does not see, which has NaN * 0 == 0."""
+        is_zero = isinstance(value, Constant) and _rounded(float(value.number)) == 0
+        return hidden_zero() if is_zero else self.value(value)
 
     def extreme(self, name: str, a: Value, b: Value) -> Any:
         """Return the larger or the smaller of two, and NaN where one of them is.
@@ -204,8 +210,9 @@ class _Writer:
         is_number = first <= tirx.const(math.inf, "float32")
         return found if isinstance(a, Constant) else tirx.Select(is_number, found, first)
 
-    def is_half(self, buffer: Buffer) -> bool:
-        return self.dtype(buffer) == "float16"
+    def is_narrow(self, buffer: Buffer) -> bool:
+        """Tell whether elements are computed with as another type."""
+        return self.dtype(buffer) in ("float16", "bool")
 
     # ---- statements
 
@@ -276,8 +283,11 @@ class _Writer:
         target, formula = compute.target, compute.value
         if compute.combine:
             formula = Apply(compute.combine, (Read(target, compute.index), formula))
-        value = self.value(formula)
         dtype = self.dtype(target)
+        if isinstance(formula, Count) and dtype.startswith("int"):
+            value = self.index(formula.at)
+        else:
+            value = self.value(formula)
         if dtype == "bool":
             value = tirx.NE(value, tirx.const(0.0, "float32"))
         elif dtype != str(value.ty):
@@ -412,21 +422,80 @@ ERF_BELOW = (
 
 def erf(value: Any) -> Any:
     """Return the error function of a float32 in vector instructions; NaN stays NaN."""
+    return _odd_ratio(value, ERF_ABOVE, ERF_BELOW, 4.0)
 
-    def constant(x: float) -> Any:
-        return tirx.const(x, "float32")
+
+# The same on [-7.9, 7.9], where tanh reaches 1 in float32, as in Eigen's fast tanh.
+TANH_ABOVE = (
+    -2.76076847742355e-16,
+    2.00018790482477e-13,
+    -8.60467152213735e-11,
+    5.12229709037114e-08,
+    1.48572235717979e-05,
+    6.37261928875436e-04,
+    4.89352455891786e-03,
+)
+TANH_BELOW = (
+    1.19825839466702e-06,
+    1.18534705686654e-04,
+    2.26843463243900e-03,
+    4.89352518554385e-03,
+)
+TANH_ENDS, TANH_IS_X = 7.90531110763549805, 4e-4  # below, x itself is as near as can be
+
+
+def tanh(value: Any) -> Any:
+    """Return tanh of a float32 in vector instructions; NaN stays NaN, and -0 stays -0."""
+    x = tirx.Var("x", "float32")
+    is_small = tirx.abs(x) < tirx.const(TANH_IS_X, "float32")
+    ratio = _odd_ratio(x, TANH_ABOVE, TANH_BELOW, TANH_ENDS)
+    return tirx.Let(x, value, tirx.Select(is_small, x, ratio))
+
+
+def _odd_ratio(value: Any, above: Sequence[float], below: Sequence[float], ends: float) -> Any:
+    """Return x times a quotient of polynomials in x * x, where x is cut off at both ends."""
 
     def polynomial(terms: Sequence[float], at: Any) -> Any:
-        total = constant(terms[0])
+        total = tirx.const(terms[0], "float32")
         for each in terms[1:]:
-            total = total * at + constant(each)
+            total = total * at + tirx.const(each, "float32")
         return total
 
     x, square = tirx.Var("x", "float32"), tirx.Var("square", "float32")
-    above, below = polynomial(ERF_ABOVE, square), polynomial(ERF_BELOW, square)
-    ratio = tirx.Let(square, x * x, tirx.Div(x * above, below))
-    limited = tirx.max(constant(-4.0), tirx.min(constant(4.0), value))
-    return tirx.Let(x, limited, ratio)
+    ratio = tirx.Div(x * polynomial(above, square), polynomial(below, square))
+    low, high = (tirx.const(each, "float32") for each in (-ends, ends))
+    limited = tirx.max(low, tirx.min(high, value))
+    return tirx.Let(x, limited, tirx.Let(square, x * x, ratio))
+
+
+def wrapping(operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """Return a sum, a difference or a product; whole numbers wrap around, as in NumPy.
+
+    LLVM takes signed ones to stay in their range, and x < x + 1 to hold for all.
+    """
+    dtype = str(a.ty)
+    if not dtype.startswith("int") or dtype != str(b.ty):
+        return operation(a, b)
+    unsigned = [tirx.Cast(f"u{dtype}", each) for each in (a, b)]
+    return tirx.Cast(dtype, operation(*unsigned))
+
+
+def minus(a: Any, b: Any) -> Any:
+    """Return a difference; for floats as x + -y, since TVM has x - x == 0 for infinity too."""
+    if str(a.ty).startswith("int"):
+        return wrapping(tirx.Sub, a, b)
+    return a + b * tirx.const(-1.0, "float32")
+
+
+def hidden_zero() -> Any:
+    """Return 0 as a float32, such that TVM does not simplify what is done with it; LLVM does."""
+    negative = tirx.reinterpret("float32", tirx.const(-(1 << 31), "int32"))
+    return negative * tirx.const(-1.0, "float32")
+
+
+def is_zero(value: Any) -> Any:
+    """Return the condition that a number is 0; a NaN is not."""
+    return tirx.EQ(value, tirx.const(0, str(value.ty)))
 
 
 def number(condition: Any) -> Any:
