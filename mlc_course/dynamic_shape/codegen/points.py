@@ -172,14 +172,16 @@ class Points:
 
     # ---- values
 
+    def equation(self, value: int) -> Equation | None:
+        """Return what computes a value; nothing does for an input."""
+        at = value - len(self.flow.function.inputs)
+        return self.flow.function.equations[at] if at >= 0 else None
+
     def value(self, value: int, place: Place, scope: Scope) -> Value:
         """Return an element of a value, with statements for it in the scope."""
-        flow = self.flow
-        at = value - len(flow.function.inputs)
-        equation = flow.function.equations[at] if at >= 0 else None
-        if equation and equation.op.kind == "reshape":
-            operand = equation.operands[0]
-            return self.value(operand, self.places.reshaped(place, self.sizes[operand]), scope)
+        while (equation := self.equation(value)) and equation.op.kind == "reshape":
+            value = equation.operands[0]
+            place = self.places.reshaped(place, self.sizes[value])
         if equation and equation.op.name == "constant":
             return self.filled(value, dict(equation.attributes)["value"], scope)
         is_iota = equation is not None and equation.op.name == "iota"

@@ -286,6 +286,8 @@ class _Writer:
         dtype = self.dtype(target)
         if isinstance(formula, Count) and dtype.startswith("int"):
             value = self.index(formula.at)
+        elif isinstance(formula, Constant):
+            value = tirx.const(_rounded(float(formula.number), dtype), dtype)
         else:
             value = self.value(formula)
         if dtype == "bool":
@@ -353,10 +355,10 @@ class _SizedWriter(_Writer):
         return super().statement(statement)
 
 
-def _rounded(number: float) -> float:
-    """Return a number as float32 has it: infinite beyond its range."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(number))
+def _rounded(number: float, dtype: str = "float32") -> Any:
+    """Return a number as NumPy has it in a type: a float is infinite beyond its range."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.float32(number).astype(dtype).item()
 
 
 def _sequence(statements: Sequence[Any]) -> Any:
@@ -469,15 +471,13 @@ def _odd_ratio(value: Any, above: Sequence[float], below: Sequence[float], ends:
 
 
 def wrapping(operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """Return a sum, a difference or a product; whole numbers wrap around, as in NumPy.
+    """Return a sum, a difference or a product; whole numbers of 32 bits wrap around, as in NumPy.
 
-    LLVM takes signed ones to stay in their range, and x < x + 1 to hold for all.
+    TVM has LLVM take all others for numbers that stay in their range, so those of 64 bits must.
     """
-    dtype = str(a.ty)
-    if not dtype.startswith("int") or dtype != str(b.ty):
-        return operation(a, b)
-    unsigned = [tirx.Cast(f"u{dtype}", each) for each in (a, b)]
-    return tirx.Cast(dtype, operation(*unsigned))
+    if str(a.ty) == str(b.ty) == "int32":
+        return tirx.Cast("int32", operation(*(tirx.Cast("int64", each) for each in (a, b))))
+    return operation(a, b)
 
 
 def minus(a: Any, b: Any) -> Any:

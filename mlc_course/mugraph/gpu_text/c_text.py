@@ -7,14 +7,14 @@ at once. Names stay those of the kernel program, unless C has another use for th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mlc_course.errors import GraphError, SizeError, UsageError, check_known
-from mlc_course.mugraph.gpu_text.dialects import MOST_THREADS, STORAGE_BYTES, Dialect
+from mlc_course.mugraph.gpu_text.dialects import HALF, MOST_THREADS, STORAGE_BYTES, Dialect
 from mlc_course.mugraph.gpu_text.matrix_text import matrix_lines
 from mlc_course.mugraph.gpu_text.neighbours import are_neighbours
 from mlc_course.mugraph.gpu_text.reserved_names import DEFINED, RESERVED
@@ -66,6 +66,7 @@ WIDE_PLACES = 1 << 31  # a tensor with so many elements needs longer indices
 BINDS = {"&": 0, "^": 1, "==": 2, "<": 3, "+": 4, "*": 5, "//": 5, "%": 5}  # as in C
 SIGNS = {"&": "&&", "//": "/"}
 INFIX = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
+WRAPPING = ("int64", "int32")
 Spelled = Callable[[Read], str]
 
 
@@ -99,8 +100,9 @@ def source_of(kernels: Sequence[Kernel], dialect: Dialect, storage: str) -> Sour
         _Writer(kernel, name, dialect, storage) for kernel, name in zip(kernels, names, strict=True)
     ]
     bodies = ["\n".join(each.lines()) for each in writers]
-    parts = [*_called("\n".join(bodies), dialect, storage), *bodies]
-    heading = [dialect.includes[storage].rstrip()] if dialect.includes[storage] else []
+    kept = {storage, *(HALF for each in writers if each.has_halves)}
+    parts = [*_called("\n".join(bodies), dialect, kept), *bodies]
+    heading = [dialect.includes[each].rstrip() for each in sorted(kept) if dialect.includes[each]]
     return Source("\n\n".join([*heading, *parts]) + "\n", names)
 
 
@@ -120,13 +122,13 @@ def launch_grid(kernel: Kernel, dialect: Dialect) -> tuple[int, int, int]:
     return x * y * z, 1, 1
 
 
-def _called(text: str, dialect: Dialect, storage: str) -> list[str]:
+def _called(text: str, dialect: Dialect, kept: Collection[str]) -> list[str]:
     """The pieces that a text calls, and those that these call, in the order of the dialect."""
     wanted = set[str]()
     words = set(re.findall(r"\w+", re.sub("//.*", "", text)))
     while words:
         found = {name for name in dialect.pieces if name.partition(":")[0] in words} - wanted
-        found = {name for name in found if name.partition(":")[2] in ("", storage)}
+        found = {name for name in found if name.partition(":")[2] in ("", *kept)}
         wanted |= found
         words = {word for name in found for word in re.findall(r"\w+", dialect.pieces[name])}
     return [dialect.pieces[name].rstrip() for name in dialect.pieces if name in wanted]
@@ -229,6 +231,8 @@ class _Writer:
                 yield f"const int {self.variables[axis]} = {dialect.block % axes[place]};"
 
     def type_of(self, buffer: Buffer) -> str:
+        if buffer.role == HALF:
+            return self.dialect.types[HALF]
         if buffer.role in self.dialect.own_types:
             return self.dialect.own_types[buffer.role]
         return self.dialect.types[self.storage] if buffer.role == "storage" else "float"
@@ -240,7 +244,12 @@ class _Writer:
         return self.buffers[buffer.name]
 
     def is_converted(self, buffer: Buffer) -> bool:
-        return buffer.role == "storage" and self.type_of(buffer) != "float"
+        return buffer.role in ("storage", HALF) and self.type_of(buffer) != "float"
+
+    @property
+    def has_halves(self) -> bool:
+        """Tell whether a tensor is in float16, whatever the storage."""
+        return any(each.role == HALF for each in (*self.kernel.inputs, *self.kernel.outputs))
 
     # ---- indices and values
 
@@ -297,7 +306,11 @@ class _Writer:
                 return f"({self.index(at, is_wide=True)})"
             case Lookup(table, row, long, rest):
                 place = f"({self.dialect.long}){self.value(row, read, 6)}*({self.index(long)})"
-                return f"{self.named(table)}[{place} + {self.index(rest, is_wide=True)}]"
+                cell = f"{self.named(table)}[{place} + {self.index(rest, is_wide=True)}]"
+                if not self.is_converted(table):
+                    return cell
+                half = f"vload_half(0, &{cell})" if self.dialect.has_vectors else ""
+                return half or f"as_float({cell})"
             case Apply("less" | "equal" as name, (a, b)):
                 sign = "<" if name == "less" else "=="
                 texts = [self.value(each, read, 1) for each in (a, b)]
@@ -312,6 +325,11 @@ class _Writer:
                 if width > 1:
                     parts = [f"(float{width})({each})" for each in parts]
                 return f"({self.index(when)} ? {' : '.join(parts)})"
+            case Apply(name, (Read(buffer) as a, b)) if name in INFIX and buffer.role in WRAPPING:
+                # in unsigned numbers, since a compiler takes signed ones to stay in their range
+                kind = self.dialect.own_types[buffer.role]
+                sides = [f"(unsigned {kind}){self.value(each, read, 3)}" for each in (a, b)]
+                return f"({kind})({f' {INFIX[name][0]} '.join(sides)})"
             case Apply(name, (a, b)) if name in INFIX:
                 sign, own = INFIX[name]
                 left, right = self.value(a, read, own, width), self.value(b, read, own + 1, width)
@@ -417,7 +435,7 @@ class _Writer:
                 return []
 
     def guard(self, guard: Guard) -> list[str]:
-        when = self.index(guard.when)
+        when = self.index(guard.when, is_wide=isinstance(self.kernel, SizedKernel))
         if not guard.body:
             return self.block(f"if (!({when})) ", lambda: self.body(guard.otherwise))
         here = self.block(f"if ({when}) ", lambda: self.body(guard.body))
