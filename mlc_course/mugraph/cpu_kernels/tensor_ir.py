@@ -290,10 +290,8 @@ class _Writer:
             value = tirx.const(_rounded(float(formula.number), dtype), dtype)
         else:
             value = self.value(formula)
-        if dtype == "bool":
-            value = tirx.NE(value, tirx.const(0.0, "float32"))
-        elif dtype != str(value.ty):
-            value = tirx.Cast(dtype, value)
+        if dtype != str(value.ty):
+            value = tirx.Not(is_zero(value)) if dtype == "bool" else tirx.Cast(dtype, value)
         made, place = self.place(target, compute.index)
         return tirx.BufferStore(made, value, place)
 
