@@ -517,7 +517,7 @@ class _Writer:
 
     def _in_vector_arithmetic(self, s: Compute, axis: Axis) -> list[str]:
         width = axis.lanes
-        if not _is_of_vectors(s, axis):
+        if not _is_of_vectors(s, axis) or not self._is_of_floats(s):
             scalar = replace(axis, lanes=1)
             return self._over(s, (scalar,))
 
@@ -527,6 +527,12 @@ class _Writer:
         first = _at_lane(target, axis.name, 0)
         store = f"vstore_half{width}" if self.is_converted(s.target) else f"vstore{width}"
         return [self.say(f"{store}({text}, 0, {self.address(first)});")]
+
+    def _is_of_floats(self, s: Compute) -> bool:
+        """Tell whether a statement is about floats alone; vectors of two types do not mix."""
+        buffers = [s.target, *(each.buffer for each in reads(s.value))]
+        is_mixed = any(each.role in self.dialect.own_types for each in buffers)
+        return not is_mixed and not _has_one_by_one(s.value)
 
     def _vector_value(self, value: Value, axis: Axis) -> str:
         """Return a formula on all lanes of an axis at once."""
@@ -680,6 +686,18 @@ def _always_read(value: Value) -> Iterator[Read]:
         case Apply(_, args):
             for each in args:
                 yield from _always_read(each)
+
+
+def _has_one_by_one(value: Value) -> bool:
+    """Tell whether a part of a value is spelled for one element alone."""
+    match value:
+        case Count() | Lookup() | Apply("less" | "equal" | "not" | "choose"):
+            return True
+        case Apply(_, args):
+            return any(map(_has_one_by_one, args))
+        case Select(_, then, otherwise):
+            return _has_one_by_one(then) or _has_one_by_one(otherwise)
+    return False
 
 
 def _conditions(value: Value) -> Iterator[Expr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,7 +18,7 @@ from mlc_course.dynamic_shape.fusion import LEVELS, Level, plan
 from mlc_course.dynamic_shape.ir import DTYPES, Module, bind, run
 from mlc_course.errors import MachineError, ShapeError, UsageError
 from mlc_course.mugraph.cuda import compile_ptx
-from mlc_course.mugraph.gpu_text import CUDA, source_of
+from mlc_course.mugraph.gpu_text import CUDA, OPENCL, source_of
 from mlc_course.mugraph.ir import Array
 from mlc_course.mugraph.kernels import evaluate, substituted
 from mlc_course.mugraph.ptx import load
@@ -452,3 +453,28 @@ def test_calls_from_several_threads() -> None:
     for each in threads:
         each.join()
     assert not wrong
+
+
+def test_vectors_of_opencl_are_of_floats_alone() -> None:
+    """Neighbours of other types, counts, rows of tables and conditions are spelled one by one."""
+    module = program_of(
+        "x [N, M]; ids [K]i64; y [K, M]i32",
+        """
+        %0 = gather(%x, %ids) : [K, M]
+        %1 = iota() {axis = 1} : [K, M]
+        %2 = add(%0, %1) : [K, M]
+        %3 = less(%0, %1) : [K, M]i1
+        %4 = select(%3, %0, %2) : [K, M]
+        %5 = add(%y, %y) : [K, M]i32
+        %6 = convert(%y) : [K, M]
+        %7 = add(%4, %6) : [K, M]
+        """,
+        "%5, %7",
+    )
+    ((_, choices),) = lowered_plan(plan(module), "gpu")
+    text = source_of([choices[0].kernel], OPENCL, "float32").text
+    assert str(choices[0]) == "M % 4 == 0"
+    assert "vstore4" in text
+    for line in text.splitlines():
+        if "vload4" in line or "vstore4" in line:
+            assert not re.search(r"\b(x_|y_|int)\b|\?|float4", line)
