@@ -45,7 +45,7 @@ from mlc_course.mugraph.kernels import (
 
 LANES = 16  # of a tile in a template; loops choose others
 # What buffers of kernels are called, apart from inputs.
-OWN_NAMES = re.compile(r"(v|t|row|parts|total)\d+(x\d+)?_*|meeting_*")
+OWN_NAMES = re.compile(r"(v|t|row|parts|total)\d+(x\d+)?|meeting")
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels_at_sizes import all_values, lowered_plan
+from kernels_at_sizes import KERNELS, all_values
 from shape_programs import program_of
 
 from mlc_course.dynamic_shape.codegen import compile_for_all_sizes
@@ -48,7 +48,8 @@ def on_gpu(module: Module, inputs: Mapping[str, Array]) -> list[Array]:
         kinds = [DTYPES[type_.dtype] for type_ in module.function.types]
         typed = [array.reshape(-1).astype(kind) for array, kind in zip(known, kinds, strict=True)]
     made: dict[int, Array] = {}
-    for lowered, choices in lowered_plan(plan(module), "gpu"):
+    for kernel in KERNELS["gpu"](plan(module)):
+        lowered, choices = kernel.lowered, kernel.variants
         variant = next(each for each in choices if each.admits(sizes))
         source = source_of([variant.kernel], CUDA, "float32")
         numbers = list(variant.arguments(sizes))
@@ -471,7 +472,8 @@ def test_vectors_of_opencl_are_of_floats_alone() -> None:
         """,
         "%5, %7",
     )
-    ((_, choices),) = lowered_plan(plan(module), "gpu")
+    (made,) = KERNELS["gpu"](plan(module))
+    choices = made.variants
     text = source_of([choices[0].kernel], OPENCL, "float32").text
     assert str(choices[0]) == "M % 4 == 0"
     assert "vstore4" in text
