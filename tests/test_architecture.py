@@ -54,6 +54,7 @@ ROOMS = (
     "mlc_course.mugraph.opencl",
     "mlc_course.mugraph.box",
     "mlc_course.mugraph.runtime",
+    "mlc_course.mugraph.symbolic",
     "mlc_course.mugraph.enumeration",
     "mlc_course.mugraph.picture",
     "mlc_course.dynamic_shape",

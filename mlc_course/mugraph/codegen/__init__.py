@@ -3,6 +3,7 @@
 Read ``tile_graph`` first, which runs the operators' formulas on tiles, then ``block_lowering``,
 which gives tiles their place and their order. ``tilings`` are the steps of grids and loops,
 ``dimension_labels`` says which may be changed, and ``unfused`` makes block graphs of operators.
+``sized_lowering`` is for grids and loops whose extents depend on sizes.
 """
 
 from mlc_course.mugraph.codegen.block_lowering import (
@@ -13,8 +14,10 @@ from mlc_course.mugraph.codegen.block_lowering import (
     KernelLowering,
     global_buffer,
     program_of,
+    value_name,
 )
-from mlc_course.mugraph.codegen.dimension_labels import FreeAxes, free_axes
+from mlc_course.mugraph.codegen.dimension_labels import FreeAxes, free_axes, obstacle
+from mlc_course.mugraph.codegen.sized_lowering import Sized, SizedLowering
 from mlc_course.mugraph.codegen.tile_graph import (
     CONCAT,
     ELEMENT,
@@ -31,6 +34,7 @@ from mlc_course.mugraph.codegen.tile_graph import (
 )
 from mlc_course.mugraph.codegen.tilings import (
     Cut,
+    SizedCut,
     Tiling,
     cut_extent,
     load_tile,
@@ -55,6 +59,9 @@ __all__ = [
     "PRODUCT",
     "REDUCE",
     "STATE",
+    "Sized",
+    "SizedCut",
+    "SizedLowering",
     "TileGraph",
     "Tiling",
     "VIEW",
@@ -65,7 +72,9 @@ __all__ = [
     "in_blocks",
     "live_nodes",
     "load_tile",
+    "obstacle",
     "program_of",
     "published_tiling",
     "retiled",
+    "value_name",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 
 from mlc_course.mugraph.codegen.tile_graph import (
@@ -28,8 +29,9 @@ from mlc_course.mugraph.codegen.tile_graph import (
     live_nodes,
 )
 from mlc_course.mugraph.codegen.tilings import Tiling, load_tile, store_start
-from mlc_course.mugraph.ir import AFTER, ALWAYS, LOOP, KernelGraph, Shape
+from mlc_course.mugraph.ir import AFTER, ALWAYS, LOOP, KernelGraph, Number, Shape
 from mlc_course.mugraph.kernels import (
+    LARGEST,
     ONE,
     ZERO,
     Apply,
@@ -45,12 +47,14 @@ from mlc_course.mugraph.kernels import (
     Loop,
     Read,
     Remark,
+    Repeat,
     Role,
     Scope,
     Select,
     Statement,
     Value,
     const,
+    expr,
     var,
     variables,
 )
@@ -58,6 +62,11 @@ from mlc_course.mugraph.kernels import (
 Formula = Callable[[Sequence[Expr]], Value]
 Finish = Callable[[Sequence[Expr], Value], Value]
 Indexed = Callable[[Sequence[Expr]], tuple[Expr, ...]]
+# What adds nothing: a number below 2**128 is minus infinity in float32.
+IDENTITY: Mapping[str, Number] = {
+    "add": Number(Fraction(0)),
+    "max": Number(Fraction(-2 * LARGEST)),
+}
 
 
 def value_name(graph: KernelGraph, number: int) -> str:
@@ -94,15 +103,32 @@ class KernelLowering:
         self.grid = [(axis, tiling[axis].steps) for axis, _ in self.block.grid]
         self.loops = [(loop, tiling[loop].steps) for loop, _ in self.block.loops]
         operands = graph.equations[place].operands
-        of = {n: global_buffer(graph, n) for n in operands}
+        of = {n: self.memory(n) for n in operands}
         self.operands = [of[n] for n in operands]
         self.inputs = tuple(of.values())
-        self.outputs = tuple(global_buffer(graph, n) for n in graph.results(place))
+        self.outputs = tuple(map(self.memory, graph.results(place)))
         self.shared: list[Buffer] = []
         self.taken = {each.name for each in (*self.inputs, *self.outputs)}
 
     def kernel(self) -> Kernel:
         numbers = {axis: var(axis) if steps > 1 else ZERO for axis, steps in self.grid}
+        body = self.body(numbers)
+        return Kernel(
+            name=self.name,
+            grid=tuple(self.grid),
+            threads=1,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            shared=tuple(self.shared),
+            body=body,
+        )
+
+    @property
+    def name(self) -> str:
+        return self.graph.name if len(self.graph.equations) == 1 else self.outputs[0].name
+
+    def body(self, numbers: Mapping[str, Expr]) -> Body:
+        """Return what a block with these numbers does."""
         full = self.tiles(numbers, ())
         bodies: list[tuple[Expr, Body]] = []
         short = [axis for axis, _ in self.grid if self.tiling[axis].short]
@@ -111,23 +137,12 @@ class KernelLowering:
             last = [axis for n, axis in enumerate(short) if which >> n & 1]
             condition = ONE
             for axis in short:
-                end = self.tiling[axis].steps - 1
-                at_end = numbers[axis].is_equal(end)
-                condition = condition.both(at_end if axis in last else numbers[axis] < end)
+                before, at_end = self.ends(axis, numbers[axis])
+                condition = condition.both(at_end if axis in last else before)
             bodies.append((condition, self.variant(self, numbers, last, full).body()))
         if len(bodies) == 1:
-            body = bodies[0][1]
-        else:
-            body = tuple(Guard(condition, inside) for condition, inside in bodies)
-        return Kernel(
-            name=self.graph.name if len(self.graph.equations) == 1 else self.outputs[0].name,
-            grid=tuple(self.grid),
-            threads=1,
-            inputs=self.inputs,
-            outputs=self.outputs,
-            shared=tuple(self.shared),
-            body=body,
-        )
+            return bodies[0][1]
+        return tuple(Guard(condition, inside) for condition, inside in bodies)
 
     def tiles(
         self, numbers: Mapping[str, Expr], last: Sequence[str], like: TileGraph | None = None
@@ -143,7 +158,50 @@ class KernelLowering:
             cut = self.tiling[loop]
             collected[loop] = (cut.steps - 1) * cut.tile + cut.rest if cut.tile else -steps
         stages = self.graph.tiles(self.place).stages
+        return self.tile_graph(shapes, stages, collected, like)
+
+    # ---- what differs where extents depend on sizes (``sized_lowering``)
+
+    def memory(self, number: int) -> Buffer:
+        """Return the memory of a value of the kernel graph."""
+        return global_buffer(self.graph, number)
+
+    def tile_graph(
+        self,
+        shapes: Sequence[Shape],
+        stages: Sequence[str],
+        collected: Mapping[str, int],
+        like: TileGraph | None,
+    ) -> TileGraph:
         return TileGraph(self.block, shapes, stages, self.graph.size_of, collected, like)
+
+    def ends(self, axis: str, number: Expr) -> tuple[Expr, Expr]:
+        """Return the conditions that a step is before the short last one, and that it is that."""
+        end = self.tiling[axis].steps - 1
+        return number < end, number.is_equal(end)
+
+    def repeated(self, loop: str, body: Sequence[Statement]) -> Statement:
+        """Return the loop over all full steps."""
+        cut = self.tiling[loop]
+        return Loop(loop, cut.steps - cut.short, tuple(body))
+
+    def last_number(self, loop: str) -> Expr:
+        """Return the number of a loop's short last step."""
+        return const(self.tiling[loop].steps - 1)
+
+    def at_last(self, loop: str, body: Sequence[Statement]) -> list[Statement]:
+        """Return the statements of a loop's short last step."""
+        return list(body)
+
+    def loaded(
+        self, load: int, place: tuple[Expr, ...], at: Sequence[Expr], last: Sequence[str]
+    ) -> Value:
+        """Return a loaded tile's element ``at`` an index, which is at a place of its operand."""
+        return Read(self.operands[load], place)
+
+    def rest(self, node: int, dim: int, last: Sequence[str]) -> Expr | None:
+        """Return how much of a tile is there along a dimension; None where nothing is padding."""
+        return None
 
     def buffer(
         self, name: str, shape: Shape, scope: Scope = "shared", role: Role = "sum"
@@ -219,25 +277,24 @@ class BlockLowering(ABC):
         """Return a nest of loops, outermost first; a short last step has a body of its own."""
         if not loops:
             return self._stage(LOOP)
-        (loop, steps), *inner = loops
-        short = self.whole.tiling[loop].short
-        found = self._repeated(loop, steps - short, self._nest(inner))
-        return found + (self._last_iteration(loop, steps, inner) if short else [])
+        (loop, _), *inner = loops
+        found = self._nest(inner)
+        if self.numbers[loop] != ZERO:
+            found = [self.whole.repeated(loop, found)]
+        return found + (self._last_iteration(loop, inner) if self.whole.tiling[loop].short else [])
 
-    def _repeated(self, name: str, extent: int, body: Sequence[Statement]) -> list[Statement]:
-        return [Loop(name, extent, tuple(body))] if self.numbers[name] != ZERO else list(body)
-
-    def _last_iteration(
-        self, loop: str, steps: int, inner: Sequence[tuple[str, int]]
-    ) -> list[Statement]:
+    def _last_iteration(self, loop: str, inner: Sequence[tuple[str, int]]) -> list[Statement]:
         """The loop's body once more, on the short tiles of its last step."""
         full, number, before = self.t, self.numbers[loop], (self.last, self.is_last)
-        self.numbers[loop] = const(steps - 1)
+        self.numbers[loop] = self.whole.last_number(loop)
         self.last, self.is_last = (*self.last, loop), True
         grid = {axis: self.numbers[axis] for axis, _ in self.whole.grid}
         short = self.whole.tiles(grid, self.last, full)
         for node, other in zip(full.nodes, short.nodes, strict=True):
-            if node in self.buffers and (node.stage != LOOP or node.kind in (STATE, LOAD)):
+            is_kept = node.stage != LOOP or node.kind == STATE
+            if node.kind == LOAD and not self._rests(node):
+                is_kept = True
+            if node in self.buffers and is_kept:
                 self.buffers[other] = self.buffers[node]
             if node in self.apart:
                 self.apart.add(other)
@@ -246,7 +303,7 @@ class BlockLowering(ABC):
         self.numbers[loop] = number
         self.last, self.is_last = before
         self._use(full)
-        return body
+        return self.whole.at_last(loop, body)
 
     def _stage(self, stage: str) -> list[Statement]:
         found: list[Statement] = []
@@ -279,10 +336,73 @@ class BlockLowering(ABC):
                 made = self.reduced(node, target)
             case "concat":
                 made = self._side_by_side(node, target)
+            case "load":
+                made = self._padded(node, target)
             case _:
                 made = self.elements(node.shape, target, partial(self._at, node))
         self.buffers[node] = target
         return [Remark(node.remark), *made]
+
+    def _padded(self, node: Node, target: Buffer) -> list[Statement]:
+        """Copy a loaded tile, and repeat its last element in every row that is short."""
+        dim = len(node.shape) - 1
+        rest = self._rest(node, dim)
+        if rest is None:
+            return self.elements(node.shape, target, partial(self._at, node))
+        load = self.whole.block.loads[node.what]
+        along = {axis for axis, on in (*load.imap, *load.fmap) if on == dim}
+        others = [axis for axis in self.last if axis not in along]
+
+        def there(index: Sequence[Expr]) -> Value:
+            return self.whole.loaded(node.what, self._place(node, index), index, others)
+
+        def last(index: Sequence[Expr]) -> Value:
+            return self.read(target, (*index[:-1], rest + -1))
+
+        def after(index: Sequence[Expr]) -> tuple[Expr, ...]:
+            return (*index[:-1], index[-1] + rest)
+
+        padding = rest * -1 + node.shape[dim]
+        return [
+            *self._in_part(node.shape, {dim: rest}, target, there, tuple),
+            *self._in_part(node.shape, {dim: padding}, target, last, after),
+        ]
+
+    def _in_part(
+        self,
+        shape: Shape,
+        extents: Mapping[int, Expr],
+        target: Buffer,
+        value: Formula,
+        where: Indexed,
+    ) -> list[Statement]:
+        """Return statements as ``elements`` does, of as many places as some dimensions have."""
+        end = len(shape) - 1
+        in_loops = [d for d in range(end + 1) if d in extents or d < end and shape[d] > 1]
+        names = {dim: self._loop_name("i") for dim in in_loops}
+        one_each = tuple(1 if dim in names else n for dim, n in enumerate(shape))
+
+        def moved(index: Sequence[Expr]) -> tuple[Expr, ...]:
+            return tuple(var(names[d]) if d in names else i for d, i in enumerate(index))
+
+        made = self.elements(
+            one_each, target, lambda i: value(moved(i)), lambda i: tuple(where(moved(i)))
+        )
+        for dim, name in reversed(names.items()):
+            if dim in extents:
+                made = [Repeat(name, extents[dim], tuple(made), "any")]
+            else:
+                made = [Loop(name, shape[dim], tuple(made), "any")]
+            self.enclosing.discard(name)
+        return made
+
+    def _rest(self, node: Node, dim: int) -> Expr | None:
+        return self.whole.rest(self.t.nodes.index(node), dim, self.last)
+
+    def _rests(self, node: Node) -> dict[int, Expr]:
+        """Return how much of a tile is there, along the dimensions that have padding."""
+        found = ((dim, self._rest(node, dim)) for dim in range(len(node.shape)))
+        return {dim: rest for dim, rest in found if rest is not None}
 
     def _side_by_side(self, node: Node, target: Buffer) -> list[Statement]:
         made, start = list[Statement](), 0
@@ -303,6 +423,8 @@ class BlockLowering(ABC):
         users = self.users.get(node, [])
         if node.kind in (PRODUCT, REDUCE, CONCAT):
             return True
+        if node.kind == LOAD:  # padded once, not in each of its products
+            return bool(self._rests(node)) and any(user.kind == PRODUCT for user in users)
         if node.kind == VIEW:
             return any(self._is_right(node, user) and not self._in_line(node) for user in users)
         if node.kind != ELEMENT:
@@ -340,9 +462,9 @@ class BlockLowering(ABC):
             return self.read(self.buffers[node], at)
         match node.kind:
             case "load":
-                return Read(self.whole.operands[node.what], self._place(node, at))
+                return self.whole.loaded(node.what, self._place(node, at), at, self.last)
             case "constant":
-                return Constant(node.what)
+                return Constant(node.what) if isinstance(node.what, Number) else node.what
             case "element":
                 return Apply(node.what, tuple(self._at(each, at) for each in node.args))
             case "view":
@@ -350,6 +472,20 @@ class BlockLowering(ABC):
             case "concat":
                 return self._piece(node, at)
         raise AssertionError(f"{node.kind} {node.name} has no place in memory")
+
+    def term(self, x: Node, axis: int, index: Sequence[ExprLike], combine: Combine) -> Value:
+        """The value of one element as a term of a sum or a maximum along an axis.
+
+        What is padding of a short tile adds nothing, whatever its value is.
+        """
+        value = self._at(x, index)
+        rest = self._rest(x, axis)
+        if rest is None:
+            return value
+        there = expr(index[axis]) < rest
+        while isinstance(value, Select) and value.when == there:
+            value = value.then
+        return Select(there, value, Constant(IDENTITY[combine]))
 
     def _piece(self, node: Node, at: Sequence[Expr]) -> Value:
         """The element of a concatenation: of the piece in which the index lies."""
@@ -525,8 +661,27 @@ class BlockLowering(ABC):
                 return tuple(b + i for b, i in zip(begin, index, strict=True))
 
             found.append(Remark(f"{target.name} = store of {node.name}"))
-            found += self._stored(node, target, where)
+            rests = self._rests(node)
+            if rests:
+                found += self._stored_in_part(node, target, where, rests)
+            else:
+                found += self._stored(node, target, where)
         return found
+
+    def _stored_in_part(
+        self, node: Node, target: Buffer, where: Indexed, rests: Mapping[int, Expr]
+    ) -> list[Statement]:
+        """Make the whole tile in a place of its own, and store the part of it that is there."""
+        made = list[Statement]()
+        tile = self.buffers.get(node)
+        if tile is None:
+            tile = self.place_of(node)
+            made += self._stored(node, tile, tuple)
+
+        def value(index: Sequence[Expr]) -> Value:
+            return self.read(tile, index)
+
+        return made + self._in_part(node.shape, rests, target, value, where)
 
     def _stored(self, node: Node, target: Buffer, where: Indexed) -> list[Statement]:
         if node.kind == PRODUCT and node not in self.buffers:

@@ -62,6 +62,19 @@ def free_axes(graph: KernelGraph, place: int) -> FreeAxes:
     return FreeAxes(frozenset(grid), frozenset(loops), frozenset(assumed))
 
 
+def obstacle(graph: KernelGraph, place: int, axis: str) -> str:
+    """Return the equation because of which an axis is not free, as far as one can be named."""
+    labels = Labels.of(graph, place)
+    if labels is None:
+        return f"{graph.equations[place]}, whose operators do not run on whole tensors"
+    cuts = [(*load.imap, *load.fmap) for load in labels.block.loads]
+    roots = {labels.root(*each) for each in labels.cut(axis, cuts)}
+    whole = [node for node, dim in labels.fixed if labels.root(node, dim) in roots]
+    reduced = [node for node, what, _ in labels.reduced if labels.root(*what) in roots]
+    named = [each.remark for each in (*reduced, *whole) if each.remark]
+    return named[0] if named else str(graph.equations[place])
+
+
 class Labels:
     """The labels of all dimensions of a block's tiles, at the tensors' whole extents."""
 
@@ -151,7 +164,8 @@ class Labels:
                 self.fixed.append((x, dim))
         self.fixed += [(node, dim) for dim, name in enumerate(names) if name not in matched]
 
-    def _cut(self, axis: str, cuts: Sequence[AxisMap]) -> list[tuple[Node, int]]:
+    def cut(self, axis: str, cuts: Sequence[AxisMap]) -> list[tuple[Node, int]]:
+        """Return the dimensions of loaded tiles that an axis cuts."""
         loads = self.tiles.nodes[: len(cuts)]
         return [
             (node, dim)
@@ -189,7 +203,7 @@ class Labels:
 
     def is_free_grid_axis(self, axis: str) -> bool:
         """Tell whether blocks along an axis may have tiles of any extent."""
-        cut = self._cut(axis, [load.imap for load in self.block.loads])
+        cut = self.cut(axis, [load.imap for load in self.block.loads])
         root = self._label_of(cut)
         every = [(*load.imap, *load.fmap) for load in self.block.loads]
         if root is None or not self._only(axis, cut, every):
@@ -211,7 +225,7 @@ class Labels:
 
     def is_free_loop(self, loop: str) -> tuple[bool, bool]:
         """Tell whether a loop may have tiles of any extent, and whether the structure shows it."""
-        cut = self._cut(loop, [load.fmap for load in self.block.loads])
+        cut = self.cut(loop, [load.fmap for load in self.block.loads])
         root = self._label_of(cut)
         others = [
             load.fmap for load in self.block.loads

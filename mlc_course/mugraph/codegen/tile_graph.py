@@ -28,7 +28,7 @@ from mlc_course.mugraph.ir import (
     ThreadGraph,
     resolved,
 )
-from mlc_course.mugraph.kernels import Expr, ExprLike, const, expr
+from mlc_course.mugraph.kernels import Apply, Expr, ExprLike, const, expr
 
 ORDER = {ALWAYS: 0, LOOP: 1, AFTER: 2}
 LOAD, CONSTANT, ELEMENT, PRODUCT, REDUCE, VIEW, CONCAT, STATE = (
@@ -48,9 +48,10 @@ Index = tuple[Expr, ...]
 class Node:
     """A tile: what it is made of and how. ``what`` depends on the kind.
 
-    The number of a load; a ``Number``; the name of an element function; (function, axis) of a
-    reduction; the map of indices of a view; the axis of a concatenation. ``stage`` says when it is
-    made: before the loop, in it, or after it. ``remark`` is the equation that it comes from.
+    The number of a load; a ``Number``, or a value that follows from sizes; the name of an element
+    function; (function, axis) of a reduction; the map of indices of a view; the axis of a
+    concatenation. ``stage`` says when it is made: before the loop, in it, or after it. ``remark``
+    is the equation that it comes from.
     """
 
     tiles: TileGraph = field(repr=False)
@@ -169,7 +170,7 @@ class TileGraph:
         if op.carried:
             return self._carried(equation, op, operands)
         try:
-            made: Node = op.meaning(self, *operands, **resolved(equation, sizes))
+            made: Node = op.meaning(self, *operands, **self.attributes(equation, sizes))
         except (AttributeError, TypeError) as error:
             raise UsageError(
                 f"operator {op.name}: its meaning is not lowered",
@@ -177,6 +178,10 @@ class TileGraph:
                 got=f"{type(error).__name__}: {error}",
             ) from error
         return made
+
+    def attributes(self, equation: Equation, sizes: Mapping[str, int]) -> Mapping[str, Any]:
+        """Return the attributes of an operator, with numbers in place of sizes."""
+        return resolved(equation, sizes)
 
     def _carried(self, equation: Equation, op: Op, operands: Sequence[Node]) -> Node:
         """An accumulator's meaning with nothing before it, and with its state before it."""
@@ -225,7 +230,8 @@ class TileGraph:
 
     def element(self, name: str, *args: Node) -> Node:
         """One formula for each element; operands of extent 1 are repeated."""
-        if name == "div" and args[1].kind == CONSTANT and args[1].what.coefficient:
+        is_constant = args[-1].kind == CONSTANT and isinstance(args[-1].what, Number)
+        if name == "div" and is_constant and args[1].what.coefficient:
             return self.element("mul", args[0], self.lifted(_inverse(args[1].what)))
         if name == "div" and self._is_smaller(args[1], args[0]):
             # one division for each divisor, not for each element
@@ -249,7 +255,7 @@ class TileGraph:
         """Return a node for a number; a node is returned unchanged."""
         if isinstance(x, Node):
             return x
-        number = x if isinstance(x, Number) else Number(Fraction(x))
+        number = x if isinstance(x, Number | Apply) else Number(Fraction(x))
         return self._added(CONSTANT, (), (), number)
 
     # ---- what ``ir.Arithmetic`` asks for

@@ -31,6 +31,22 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class SizedCut(Cut):
+    """As many steps of ``tile`` elements as an ``extent`` takes that depends on sizes.
+
+    An ``exact`` extent is a multiple of the tile. Otherwise the last step is a whole tile too, with
+    padding. ``steps`` only says that there may be more than one.
+    """
+
+    extent: Expr = ZERO
+    exact: bool = False
+
+    @property
+    def short(self) -> bool:
+        return not self.exact and self.tile > 1
+
+
+@dataclass(frozen=True)
 class Tiling:
     """The cuts of a block graph, grid axes first.
 

@@ -5,7 +5,7 @@ Read ``cpu_lowering`` first. ``cpu_tilings`` chooses among tilings by the estima
 """
 
 from mlc_course.mugraph.cpu_kernels.cpu_cost import Estimate, Rates, estimate, rates_of
-from mlc_course.mugraph.cpu_kernels.cpu_lowering import Cpu, cpu_of, lower
+from mlc_course.mugraph.cpu_kernels.cpu_lowering import Cpu, cpu_of, lower, lower_sized
 from mlc_course.mugraph.cpu_kernels.cpu_tilings import (
     CpuProgram,
     Ranked,
@@ -28,6 +28,7 @@ __all__ = [
     "cpu_target",
     "estimate",
     "lower",
+    "lower_sized",
     "prim_func",
     "ranked_tilings",
     "rates_of",

@@ -25,6 +25,8 @@ from mlc_course.mugraph.codegen import (
     Indexed,
     KernelLowering,
     Node,
+    Sized,
+    SizedLowering,
     TileGraph,
     Tiling,
     at_index,
@@ -50,6 +52,7 @@ from mlc_course.mugraph.kernels import (
     Loop,
     Read,
     Remark,
+    SizedKernel,
     Statement,
     Value,
     var,
@@ -133,6 +136,13 @@ def lower(graph: KernelGraph, place: int, tiling: Tiling, cpu: Cpu) -> Kernel:
     return KernelLowering(graph, place, tiling, partial(CpuBlock, cpu)).kernel()
 
 
+def lower_sized(
+    graph: KernelGraph, place: int, tiling: Tiling, cpu: Cpu, sized: Sized
+) -> SizedKernel:
+    """Return the kernel of the block graph at ``place`` for all sizes."""
+    return SizedLowering(graph, place, tiling, partial(CpuBlock, cpu), sized).kernel()
+
+
 class CpuBlock(BlockLowering):
     """One block's work on a core."""
 
@@ -199,7 +209,7 @@ class CpuBlock(BlockLowering):
         at[axis] = var(name) + 1
         reduced = Axis(name, x.shape[axis] - 1)
         where = (*axes[:-1], reduced, *axes[-1:]) if axes else (reduced,)
-        return [*begun, Compute(target, index, self._at(x, at), where, combine)]
+        return [*begun, Compute(target, index, self.term(x, axis, at, combine), where, combine)]
 
     def _reduced_in_lanes(
         self, x: Node, axis: int, combine: Combine, target: Buffer
@@ -249,7 +259,7 @@ class CpuBlock(BlockLowering):
         def value(start: ExprLike) -> Value:
             moved = list(at)
             moved[axis] = var(chain) * width + var(lane) + start
-            return self._at(x, moved)
+            return self.term(x, axis, moved, combine)
 
         found: list[Statement] = []
         if first:
@@ -271,13 +281,13 @@ class CpuBlock(BlockLowering):
             if vectors:
                 moved[axis] = moved[axis] + var(chain) * width
                 tail = (Axis(chain, vectors), Axis(lane, width, width))
-            found.append(Compute(lanes, (*row, ZERO, var(lane)), self._at(x, moved), tail, combine))
+            cell = (*row, ZERO, var(lane))
+            found.append(Compute(lanes, cell, self.term(x, axis, moved, combine), tail, combine))
             if vectors and single:
                 moved[axis] = var(lane) + (whole * chains * width + vectors * width)
                 tail = (Axis(lane, single, self._lanes(single)),)
-                found.append(
-                    Compute(lanes, (*row, ZERO, var(lane)), self._at(x, moved), tail, combine)
-                )
+                part = self.term(x, axis, moved, combine)
+                found.append(Compute(lanes, cell, part, tail, combine))
         return found
 
     def _folded(self, lanes: Buffer, row: tuple[Expr, ...], combine: Combine) -> list[Statement]:
@@ -480,8 +490,9 @@ class CpuBlock(BlockLowering):
                 begun = (Guard(begins, (zero,), begun),)
         steps: list[Statement] = []
         for a, b in zip(node.args[::2], node.args[1::2], strict=True):
-            left = self._at(a, (*lead, row + var(r), var(inner)))
-            right = self._at(b, (*lead, var(inner), column + var(c)))
+            rank = len(a.shape)
+            left = self.term(a, rank - 1, (*lead, row + var(r), var(inner)), "add")
+            right = self.term(b, rank - 2, (*lead, var(inner), column + var(c)), "add")
             before = self._fetch(b, (*lead, var(inner), column), width, lines)
             if b in panels:
                 kept = (var(inner), var(c))

@@ -333,8 +333,24 @@ class _SizedWriter(_Writer):
 
     def place(self, buffer: Buffer, index: Sequence[Expr]) -> tuple[Any, list[Any]]:
         if isinstance(buffer, SizedBuffer):
-            return self.buffers[buffer.name], [self.index(each) for each in index]
+            return self.buffers[buffer.name], [self.index(buffer.flat(index))]
         return super().place(buffer, index)
+
+    def value(self, value: Value) -> Any:
+        match value:
+            case Select(when, then, Constant() as otherwise) if self.is_at_hand(then):
+                # in vectors: if_then_else would go element by element
+                return tirx.Select(self.index(when), self.value(then), self.value(otherwise))
+        return super().value(value)
+
+    @staticmethod
+    def is_at_hand(value: Value) -> bool:
+        """Tell whether it is an element of a tile of known extents: padding of it may be read."""
+        return (
+            isinstance(value, Read)
+            and value.buffer.scope != "global"
+            and not isinstance(value.buffer, SizedBuffer)
+        )
 
     def index(self, e: Expr) -> Any:
         if e.op in ("//", "%"):

@@ -8,6 +8,7 @@ and ``program_mutants`` are wrong kernels, which have to be refused.
 from mlc_course.mugraph.kernel_checks.code_verification import (
     CodeVerdict,
     compare_code,
+    evaluate_tiled,
     verify_code,
     verify_program,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "Mutant",
     "Smaller",
     "compare_code",
+    "evaluate_tiled",
     "execute",
     "first_fault",
     "kernel_mutants",

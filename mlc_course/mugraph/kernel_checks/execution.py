@@ -15,12 +15,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from mlc_course.errors import GraphError, UsageError
-from mlc_course.mugraph.ir import Array, Floats, Shape
+from mlc_course.mugraph.ir import Array, Floats, Number, Shape
 from mlc_course.mugraph.kernel_checks.kernel_walk import (
     Points,
     Step,
@@ -32,6 +33,7 @@ from mlc_course.mugraph.kernel_checks.kernel_walk import (
     whose,
 )
 from mlc_course.mugraph.kernel_checks.memory_faults import Fault, first_fault
+from mlc_course.mugraph.kernels import LARGEST as INFINITE
 from mlc_course.mugraph.kernels import (
     Allocate,
     Apply,
@@ -137,6 +139,7 @@ def _kept(mask: Array | None, shape: Shape) -> Any:
     return ... if mask is None else np.broadcast_to(mask, shape)
 
 
+NOTHING = Number(Fraction(0))
 NOT_LARGEST, LARGEST = 0, {"max": 1, "min": 2}
 
 
@@ -285,7 +288,10 @@ class _Values(Walk):
         m = self.m
         match value:
             case Constant(number):
-                return m.constant(number)
+                made = m.constant(number)
+                if isinstance(self.m, FreeMaxima) and number.coefficient < -INFINITE:
+                    self.m.keep_members(made, "max", m.constant(NOTHING))  # a maximum of no members
+                return made
             case Read(buffer, index):
                 memory = self.memories[buffer.name]
                 return memory.read(self._places(memory, index, points, axes))

@@ -21,6 +21,7 @@ from mlc_course.mugraph.kernels.index_expressions import (
     variables,
 )
 from mlc_course.mugraph.kernels.kernel_program import (
+    LARGEST,
     LINE,
     SUM_BYTES,
     Allocate,
@@ -74,7 +75,7 @@ from mlc_course.mugraph.kernels.matrix_unit import (
     matrix_products,
     turns,
 )
-from mlc_course.mugraph.kernels.sized_kernels import SizedBuffer, SizedKernel
+from mlc_course.mugraph.kernels.sized_kernels import SizedBuffer, SizedKernel, SizedTensor
 
 __all__ = [
     "DEPTH",
@@ -109,6 +110,7 @@ __all__ = [
     "Guard",
     "Kernel",
     "KernelProgram",
+    "LARGEST",
     "LINE",
     "SUM_BYTES",
     "Lookup",
@@ -124,6 +126,7 @@ __all__ = [
     "Side",
     "SizedBuffer",
     "SizedKernel",
+    "SizedTensor",
     "Statement",
     "Threads",
     "VAR",

@@ -6,22 +6,30 @@ With sizes filled in (``at``) it is an ordinary kernel, which the interpreters a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from typing import Any
 
+from mlc_course.mugraph.ir import Number, root
 from mlc_course.mugraph.kernels.index_expressions import (
     CONST,
     ONE,
     UNBOUNDED,
+    ZERO,
     Expr,
     ExprLike,
     evaluate,
+    expr,
     substituted,
 )
 from mlc_course.mugraph.kernels.kernel_program import (
+    Apply,
     Body,
     Buffer,
+    Constant,
+    Count,
     Guard,
     Kernel,
     Loop,
@@ -43,6 +51,31 @@ class SizedBuffer(Buffer):
 
     def __str__(self) -> str:
         return f"{self.name}[{self.length}]"
+
+
+@dataclass(frozen=True)
+class SizedTensor(SizedBuffer):
+    """A tensor in memory whose ``extents`` depend on sizes, row by row; its indices are logical."""
+
+    extents: tuple[Expr, ...] = ()
+
+    @classmethod
+    def shaped(cls, name: str, extents: Sequence[ExprLike]) -> SizedTensor:
+        """Return a tensor that is everybody's; its shape holds for any extents."""
+        made = tuple(map(expr, extents))
+        shape = tuple(int(n.args[0]) if n.op == CONST else UNBOUNDED for n in made)
+        length = math.prod(made, start=ONE)
+        return cls(name, shape, "global", "storage", length=length, extents=made)
+
+    def flat(self, index: Sequence[ExprLike]) -> Expr:
+        """Return the place of an element in this memory."""
+        total, step = ZERO, ONE
+        for each, extent in reversed(list(zip(index, self.extents, strict=True))):
+            total, step = expr(each) * step + total, step * extent
+        return total
+
+    def __str__(self) -> str:
+        return f"{self.name}[{', '.join(map(str, self.extents))}]"
 
 
 @dataclass(frozen=True)
@@ -80,10 +113,16 @@ class SizedKernel(Kernel):
 
 
 def _plain(x: Any) -> Any:
-    """Return statements with buffers of known lengths."""
+    """Return statements with buffers of known lengths, and numbers in place of sizes."""
     match x:
         case tuple():
             return tuple(_plain(each) for each in x)
+        case Count(at) if at.op == CONST:
+            return Constant(Number(Fraction(at.args[0])))
+        case Apply("sqrt", (Count(at),)) if at.op == CONST:
+            return Constant(root(at.args[0]))  # exactly, as a graph has it
+        case SizedTensor():
+            return Buffer(x.name, tuple(int(evaluate(n, {})) for n in x.extents), x.scope, x.role)
         case SizedBuffer():
             return Buffer(x.name, (int(evaluate(x.length, {})),), x.scope, x.role)
         case Expr() | Buffer() | str() | int() | None:
@@ -100,6 +139,8 @@ def _filled(x: Any, sizes: Mapping[str, ExprLike]) -> Any:
             return substituted(x, sizes)
         case tuple():
             return tuple(_filled(each, sizes) for each in x)
+        case SizedTensor():
+            return SizedTensor.shaped(x.name, [substituted(n, sizes) for n in x.extents])
         case SizedBuffer():
             return replace(x, length=substituted(x.length, sizes))
         case Buffer() | str() | int() | None:

@@ -5,18 +5,22 @@ programs as an engineer writes them in NumPy, to be timed beside compiled graphs
 """
 
 from mlc_course.mugraph.programs.catalogue import (
+    FREE_SIZED,
     MODELS,
     NAMES,
     PROGRAM_OF,
+    free_sized,
     published,
     workload,
 )
 from mlc_course.mugraph.programs.numpy_programs import in_numpy
 
 __all__ = [
+    "FREE_SIZED",
     "MODELS",
     "NAMES",
     "PROGRAM_OF",
+    "free_sized",
     "in_numpy",
     "published",
     "workload",

@@ -40,6 +40,8 @@ MODELS = (
     "cross_entropy",
     "transformer_layer",
 )
+# Operators of a kernel graph that lessons compile by themselves.
+OPERATORS = ("softmax",)
 # The workload that each published graph computes.
 PROGRAM_OF: Mapping[str, str] = {
     "rms_norm_matmul_fused": "rms_norm_matmul",
@@ -53,16 +55,30 @@ PROGRAM_OF: Mapping[str, str] = {
     "online_softmax_attention": "stable_attention",
     "attention_split_kv": "stable_attention",
 }
+# The workload that each graph computes whose sizes may be free (``mugraph.symbolic``).
+FREE_SIZED: Mapping[str, str] = {
+    "rms_norm_matmul_in_rows": "rms_norm_matmul",
+    "softmax_in_two_passes": "softmax",
+    "online_softmax_attention": "stable_attention",
+}
 
 
 def workload(name: str) -> KernelGraph:
     """Return a program at its benchmark's sizes; raise ``UsageError`` for another name."""
-    return _read(name, (*NAMES, *MODELS), "workload")
+    return _read(name, (*NAMES, *MODELS, *OPERATORS), "workload")
 
 
 def published(name: str) -> KernelGraph:
     """Return a fused graph at its benchmark's sizes; raise ``UsageError`` for another name."""
     return _read(name, PROGRAM_OF, "published graph")
+
+
+def free_sized(name: str) -> KernelGraph:
+    """Return a fused graph whose blocks do the same at every size, at its benchmark's sizes.
+
+    Raises ``UsageError`` for another name.
+    """
+    return _read(name, FREE_SIZED, "graph of free sizes")
 
 
 def _read(name: str, names: Collection[str], kind: str) -> KernelGraph:

@@ -6,7 +6,7 @@ given to a call, ``checking`` compares what it returns with the interpreter, and
 times the first few of the tilings that the cost model ranks.
 """
 
-from mlc_course.mugraph.runtime.arrays import CopiedInput, empty, random_inputs
+from mlc_course.mugraph.runtime.arrays import HOST, CopiedInput, Memory, empty, random_inputs
 from mlc_course.mugraph.runtime.beside_numpy import (
     BLOCK_BY_BLOCK,
     NUMPY,
@@ -27,7 +27,9 @@ __all__ = [
     "Check",
     "Compiled",
     "CopiedInput",
+    "HOST",
     "Lowered",
+    "Memory",
     "NUMPY",
     "Options",
     "Racer",

@@ -28,6 +28,7 @@ from mlc_course.mugraph.verify.field import Field, Level, Residues
 from mlc_course.mugraph.verify.formula_bounds import Bounds
 from mlc_course.mugraph.verify.free_maxima import FreeMaxima
 from mlc_course.mugraph.verify.primes import Successors, Tower, draw
+from mlc_course.mugraph.verify.runs import missed_by_runs
 from mlc_course.mugraph.verify.small_sizes import family
 from mlc_course.mugraph.verify.uninterpreted import Divisor, Growth, Growths, Uninterpreted
 
@@ -53,6 +54,7 @@ __all__ = [
     "family",
     "formulas",
     "meeting",
+    "missed_by_runs",
     "needed_tests",
     "order_chance",
     "plain_verdict",

@@ -11,7 +11,7 @@ from small_graphs import normal_inputs, relative_error, small
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.ir import KernelGraph, ThreadGraph, parse, run
 from mlc_course.mugraph.programs import MODELS, NAMES, PROGRAM_OF, published, workload
-from mlc_course.mugraph.programs.catalogue import GRAPHS
+from mlc_course.mugraph.programs.catalogue import FREE_SIZED, GRAPHS, OPERATORS
 
 Array = NDArray[np.float64]
 
@@ -220,4 +220,10 @@ def test_an_unknown_name_is_refused_with_the_known_ones(
 
 
 def test_every_file_is_in_the_catalogue() -> None:
-    assert {path.stem for path in GRAPHS.iterdir()} == {*NAMES, *PROGRAM_OF, *MODELS}
+    assert {path.stem for path in GRAPHS.iterdir()} == {
+        *NAMES,
+        *PROGRAM_OF,
+        *MODELS,
+        *OPERATORS,
+        *FREE_SIZED,
+    }
