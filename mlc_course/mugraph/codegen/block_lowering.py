@@ -423,8 +423,10 @@ class BlockLowering(ABC):
         users = self.users.get(node, [])
         if node.kind in (PRODUCT, REDUCE, CONCAT):
             return True
-        if node.kind == LOAD:  # padded once, not in each of its products
-            return bool(self._rests(node)) and any(user.kind == PRODUCT for user in users)
+        if node.kind == LOAD:  # padded once, not wherever it is read
+            rests = self._rests(node)
+            is_short_row = len(node.shape) - 1 in rests
+            return is_short_row or bool(rests) and any(user.kind == PRODUCT for user in users)
         if node.kind == VIEW:
             return any(self._is_right(node, user) and not self._in_line(node) for user in users)
         if node.kind != ELEMENT:

@@ -69,7 +69,8 @@ class CompiledSymbolic:
             entry = self.entries[place, variant.name]
             launches.append((entry, [*arguments, *variant.arguments(sizes)]))
         outputs = [memory[n].copy() if n < len(graph.inputs) else memory[n] for n in graph.outputs]
-        return BoundSymbolic(self.threads, launches, outputs, sizes, took)
+        use_threads(self.threads)
+        return BoundSymbolic(launches, outputs, sizes, took)
 
     def _by_name(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         names = [each.name for each in self.symbolic.graph.inputs]
@@ -129,14 +130,12 @@ class BoundSymbolic:
     Those are by the names of what each kernel makes.
     """
 
-    threads: int
     launches: Sequence[tuple[Entry, list[Any]]] = field(repr=False)
     outputs: list[Array] = field(repr=False)
     sizes: Mapping[str, int]
     took: Mapping[str, str]
 
     def __call__(self) -> list[Array]:
-        use_threads(self.threads)
         for entry, arguments in self.launches:
             entry(*arguments)
         return self.outputs
