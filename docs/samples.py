@@ -480,6 +480,27 @@ def other_compilers() -> str:
     return "\n\n".join([*parts, made])
 
 
+def one_kernel_for_all_sizes() -> str:
+    """The figures of ``benchmarks/symbolic_mugraphs.py``, a line for each graph and size."""
+    record = recorded("symbolic_mugraphs")
+    lines = []
+    for row in record["sizes"]:
+        sizes = ", ".join(f"{name}={size}" for name, size in row["sizes"].items())
+        one, every = row["ms"]["one_size"], row["ms"]["all_sizes"]
+        lines.append(
+            f"| {row['graph']} | {sizes} | {', '.join(row['took'])} | {every:.3g} ms | "
+            f"{one:.3g} ms | {one / every:.2f} |"
+        )
+    head = "| graph | sizes | variant | for all sizes | for this one | its speed |"
+    compiled = "; ".join(
+        f"{each['graph']} in {each['seconds']:.1f} s" for each in record["compilations"]
+    )
+    return (
+        f"{rows(head, *lines)}\n\nOne thread. Compiled once: {compiled}. "
+        f"({made_by('symbolic_mugraphs')})"
+    )
+
+
 SAMPLES: Mapping[str, Callable[[], str]] = {
     "lessons": lessons,
     "check": a_check,
@@ -541,6 +562,8 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "cuda-text": cuda_text,
     "gpu-text": gpu_text,
     "kernels-on-a-gpu": kernels_on_a_gpu,
+    "all-sizes": lambda: example("all_sizes.py"),
+    "one-kernel-for-all-sizes": one_kernel_for_all_sizes,
     "kernels-beside-numpy": kernels_beside_numpy,
     "other-compilers": other_compilers,
 }
@@ -548,6 +571,7 @@ DRAWN_AT_RANDOM = {
     "verify",
     "epsilon",
     "check",
+    "all-sizes",
 }  # their figures differ from run to run, or by machine
 
 
