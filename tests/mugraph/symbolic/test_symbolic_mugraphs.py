@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from mlc_course.errors import GraphError, ShapeError, SizeError, UsageError
-from mlc_course.mugraph.ir import KernelGraph, parse
-from mlc_course.mugraph.programs import free_sized, published, workload
-from mlc_course.mugraph.runtime import empty
+from mlc_course.mugraph.ir import KernelGraph, parse, run
+from mlc_course.mugraph.programs import PROGRAM_OF, free_sized, published, workload
+from mlc_course.mugraph.runtime import empty, random_inputs
 from mlc_course.mugraph.symbolic import CompiledSymbolic, compile_symbolic, symbolic_graph
 
 Array = NDArray[Any]
@@ -122,10 +122,10 @@ def test_infinite_numbers_stay_where_they_are() -> None:
 def test_operators_get_kernels_of_all_sizes_too() -> None:
     """Of attention without fusion the rows are free; keys are not, a block holds all of them."""
     graph = workload("stable_attention").resized({"h": 2, "m": 16, "n": 24, "d": 8, "v": 8})
-    run, rng = compile_symbolic(graph, {"m": 4}), np.random.default_rng(3)
+    rows, rng = compile_symbolic(graph, {"m": 4}), np.random.default_rng(3)
     for m in (1, 3, 4, 9, 16):
         q, k, v = (normal(rng, *shape) for shape in ((2, m, 8), (2, 8, 24), (2, 24, 8)))
-        bound = run.bind(q, k, v)
+        bound = rows.bind(q, k, v)
         np.testing.assert_allclose(
             bound()[0], in_float64("attention", q, k, v), rtol=1e-4, atol=1e-5
         )
@@ -133,17 +133,17 @@ def test_operators_get_kernels_of_all_sizes_too() -> None:
 
 
 def test_a_call_checks_what_kernels_assume() -> None:
-    rng, run = np.random.default_rng(4), compiled("online_softmax_attention")
+    rng, attention = np.random.default_rng(4), compiled("online_softmax_attention")
     good = [(2, 5, 64), (2, 64, 7), (2, 7, 64)]
     for wrong in ((2, 5, 63), (2, 0, 64), (5, 64)):
         with pytest.raises(ShapeError, match="Q"):
-            run(*(normal(rng, *shape) for shape in (wrong, *good[1:])))
+            attention(*(normal(rng, *shape) for shape in (wrong, *good[1:])))
     with pytest.raises(ShapeError, match="V"):
-        run(*(normal(rng, *shape) for shape in (*good[:2], (2, 8, 64))))
+        attention(*(normal(rng, *shape) for shape in (*good[:2], (2, 8, 64))))
     with pytest.raises(GraphError, match="inputs"):
-        run(normal(rng, *good[0]))
+        attention(normal(rng, *good[0]))
     with pytest.raises(UsageError, match="an array"):
-        run(Q=1.0, K=2.0, V=3.0)
+        attention(Q=1.0, K=2.0, V=3.0)
 
 
 # ---- what is refused
@@ -224,3 +224,43 @@ def test_wrong_sizes_are_refused() -> None:
         symbolic_graph(workload("softmax"), {"b": 0})
     with pytest.raises(UsageError, match="threads"):
         compile_symbolic(workload("softmax"), {"b": 2}, threads=0)
+
+
+# ---- published graphs, as far as their sizes may be free
+
+SMALL = {
+    "qk_norm_attention_fused": {"h": 2, "m": 32, "n": 512, "d": 8, "v": 8},
+    "attention_fused": {"h": 2, "m": 32, "n": 512, "d": 8, "v": 8},
+    "gated_mlp_fused": {"b": 4},
+    "n_trans_fused": {"d": 32},
+    "lora_looped": {"b": 4, "r": 4},
+    "lora_fused": {"b": 4, "r": 4, "d": 16},
+    "rms_norm_matmul_fused": {"b": 4},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "free"),
+    [
+        ("qk_norm_attention_fused", {"h": 1, "m": 4, "n": 8}),
+        ("attention_fused", {"h": 1, "m": 4, "n": 8}),
+        ("attention_fused", {"n": 8}),
+        ("gated_mlp_fused", {"d": 8, "n": 16}),
+        ("n_trans_fused", {"b": 2}),
+        ("lora_looped", {"n": 8, "d": 8}),
+        ("lora_fused", {"n": 8}),
+        ("rms_norm_matmul_fused", {"d": 8, "n": 8}),
+    ],
+)
+def test_published_graphs_are_right_at_every_size(name: str, free: dict[str, int]) -> None:
+    graph = published(name).resized(SMALL[name])
+    program = workload(PROGRAM_OF[name]).resized(graph.size_of)
+    compiled = compile_symbolic(graph, free, program=program, verified=True)
+    assert compiled.verdict is not None
+    assert compiled.verdict.error_bound <= 1e-9
+    for tiles, more in ((1, -1), (2, 0), (3, 1)):
+        sizes = {size: max(1, tiles * tile + more) for size, tile in free.items()}
+        there = program.resized(sizes)
+        inputs = random_inputs(there, tiles)
+        for found, wanted in zip(compiled(**inputs), run(there, inputs), strict=True):
+            assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max()
