@@ -127,7 +127,10 @@ HOSTILE = {
     "empty": ("", "an empty text"),
     "exponent": (lines("Y = scale(X, by=1e999999999)"), "a number that no graph here needs"),
     "digits": (lines(f"Y = scale(X, by={'9' * 3000})"), "a number that no graph here needs"),
-    "product": (lines(f"Y = scale(X, by={'*'.join(['9999999'] * 700)})"), "cannot be computed"),
+    "product": (
+        lines(f"Y = scale(X, by={'*'.join(['9999999'] * 700)})"),
+        "computes something else",
+    ),
     "repeat": (lines("Y = repeat(X, axis=0, times=9999999)"), "a tensor that is too large"),
     "doubling": (chain("concat({0}, {0}, axis=0)", 50), "a tensor that is too large"),
     "nesting": (lines(f"Y = reshape(X, shape={'[' * 2000}{']' * 2000})"), "not a constant"),
