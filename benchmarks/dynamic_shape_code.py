@@ -116,7 +116,7 @@ def at_shape(
 
 
 def divided(module: Module, shape: dict[str, int], *, folds: bool) -> float:
-    """How often the kernels of a program divide to find an element, at some sizes."""
+    """Count the divisions that the kernels of a program make to find elements, at some sizes."""
     inputs = example_inputs(module, shape)
     sizes = bind(module, {key: array.shape for key, array in inputs.items()})
     kernels = [each.lowered.kernel for each in planned_kernels(plan(module), folds=folds)]

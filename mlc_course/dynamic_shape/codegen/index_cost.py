@@ -1,4 +1,4 @@
-"""How often does a kernel divide to find out where an element is? Counted, at some sizes."""
+"""Divisions that a kernel makes to find out where an element is, counted at some sizes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _in_body(body: Body, loops: Loops, share: float) -> float:
 
 
 def _in(e: Expr, loops: Loops) -> int:
-    """How often the divisions of an expression are made."""
+    """Return how often the divisions of an expression are made."""
     if not divisions(e):
         return 0
     inside = sum(_in(each, loops) for each in e.args if isinstance(each, Expr))

@@ -113,7 +113,7 @@ class Passes:
 
     @property
     def effort(self) -> int:
-        """How much is divided, and how often; statements that vectors cannot do count too."""
+        """A rank by the divisions that are made, and by statements that vectors cannot do."""
         total = 0
         for each in self.body:
             if isinstance(each, Pass):

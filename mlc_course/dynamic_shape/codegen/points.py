@@ -1,4 +1,4 @@
-"""What is computed at one point of a kernel: statements for an element, found from its result.
+"""Statements for one element of a kernel, found from its result back to what it is made of.
 
 A point is the places of a row and of a column in it. Each operator of the kernel becomes one
 statement on a tile of neighbouring columns in registers, once for each place that it is needed at.

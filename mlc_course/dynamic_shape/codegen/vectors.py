@@ -1,4 +1,4 @@
-"""How are columns divided into vectors? Wide ones, narrower ones for what is left, and single ones.
+"""Columns in vectors: wide ones, narrower ones for what is left, and single elements.
 
 Where it is proved that nothing is left, nothing follows.
 """

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mlc_course.dynamic_shape.ir import DTYPES, Array, Equation, Module, bind
+from mlc_course.mugraph.cpu_kernels import ERF_ABOVE, ERF_BELOW
 
 VIEWS = ("reshape", "broadcast", "transpose", "slice", "split")
 UFUNCS: Mapping[str, Any] = {
@@ -40,18 +41,6 @@ REDUCTIONS: Mapping[str, Any] = {
     "reduce_min": np.min,
     "reduce_mean": np.mean,
 }
-# NumPy has no error function: a quotient of polynomials on [-4, 4], as kernels compute it.
-ERF_ABOVE = (
-    -2.7261423e-10,
-    2.7706815e-08,
-    -2.1010240e-06,
-    -5.6925065e-05,
-    -7.3499063e-04,
-    -2.9545998e-03,
-    -1.6096033e-02,
-)
-
-ERF_BELOW = (-1.4566072e-05, -2.1337406e-04, -1.6828270e-03, -7.3733292e-03, -1.4264739e-02)
 
 
 def in_numpy(module: Module, inputs: Mapping[str, Array]) -> Callable[[], list[Array]]:
@@ -124,6 +113,7 @@ def _value(
 
 
 def _erf(x: Array, out: Array) -> Callable[[], None]:
+    """The error function, which NumPy lacks, by the quotient that kernels compute."""
     above, below, square = (np.empty_like(out) for _ in range(3))
 
     def polynomial(terms: Sequence[float], into: Array) -> None:

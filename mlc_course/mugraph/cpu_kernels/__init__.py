@@ -14,11 +14,13 @@ from mlc_course.mugraph.cpu_kernels.cpu_tilings import (
     ranked_tilings,
 )
 from mlc_course.mugraph.cpu_kernels.machine_target import cpu_target
-from mlc_course.mugraph.cpu_kernels.tensor_ir import prim_func
+from mlc_course.mugraph.cpu_kernels.tensor_ir import ERF_ABOVE, ERF_BELOW, prim_func
 
 __all__ = [
     "Cpu",
     "CpuProgram",
+    "ERF_ABOVE",
+    "ERF_BELOW",
     "Estimate",
     "Ranked",
     "Rates",

@@ -329,7 +329,8 @@ def use_threads(threads: int) -> None:
 
     Raises ``UsageError`` below one, and above the number of cores.
     """
-    if getattr(_in_use, "threads", None) == threads:
+    wanted = os.getpid(), threads  # a process that was forked has no pool yet
+    if getattr(_in_use, "threads", None) == wanted:
         return
     if not 1 <= threads <= usable_cores():
         raise UsageError(
@@ -338,4 +339,4 @@ def use_threads(threads: int) -> None:
             got=threads,
         )
     tvm.get_global_func("runtime.config_threadpool")(0, threads)
-    _in_use.threads = threads
+    _in_use.threads = wanted
