@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from fnmatch import fnmatch
 from pathlib import Path
 
 import nbformat
 import pytest
 from docstrings import to_rst
 from glossary import Glossary
-from sources import ROOT, filled, output, page, recorded
+from sources import ROOT, filled, front, output, page, recorded
 
 from mlc_course.lecture import load
 
@@ -61,6 +63,18 @@ def test_every_link_of_a_lesson_to_the_glossary_reaches_an_entry() -> None:
             if "](glossary.ipynb)" in line and "[glossary]" not in line
         ]
     assert missing == []
+
+
+def test_the_front_page_links_and_files_every_lesson_and_document() -> None:
+    start, written = front({}), (ROOT / "docs" / "book" / "index.md").read_text(encoding="utf-8")
+    trees = re.findall(r"```\{toctree\}\n(.*?)```", written, re.DOTALL)
+    filed = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
+    for lesson in sorted(ROOT.glob("notebooks/[0-9]*.ipynb")):
+        assert f"](notebooks/{lesson.name})" in start
+        assert sum(fnmatch(f"notebooks/{lesson.stem}", each) for each in filed) == 1
+    for document in sorted(ROOT.glob("docs/*.md")):
+        assert f"docs/{document.stem}" in filed
+    assert not re.search(r"\]\((\d|\.\.)", start)
 
 
 @pytest.mark.parametrize(

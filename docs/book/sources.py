@@ -116,9 +116,7 @@ def front(made: dict[str, Recording]) -> str:
     """Return the first page, with the table of lessons of the course's start page."""
     start = nbformat.read(ROOT / "notebooks" / "index.ipynb", as_version=4)
     (table,) = (cell.source for cell in start.cells if cell.id == "lessons")
-    lessons = (
-        table.replace("](../", "](").replace("](0", "](notebooks/0").replace("](1", "](notebooks/1")
-    )
+    lessons = re.sub(r"\]\((?=\d)", "](notebooks/", table.replace("](../", "]("))
     dates: dict[str, set[str]] = {}
     for each in made.values():
         dates.setdefault(each.machine, set()).add(each.date)
