@@ -43,7 +43,9 @@ PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
 SUFFIX = re.compile(r"\.(py|md|ipynb|txt|json|toml|yml|csv|sqlite|svg|png|html|js|css)$")
 # Paths are written from one of these folders.
 FOLDERS = ("", "mlc_course")
-WRITTEN_BY_COMMANDS = {"marks.csv", "marks.sqlite", "marks_feedback", ".grading", ".venv", "out"}
+WRITTEN_BY_COMMANDS = {
+    "marks.csv", "marks.sqlite", "marks_feedback", "marks_not_graded.csv", ".grading", ".venv", "out"
+}  # fmt: skip
 
 
 def words(page: str) -> int:

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mlc_course.commands.output import check_file
+from mlc_course.commands.output import check_file, write_text
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import (
     GRADED,
@@ -22,20 +22,22 @@ from mlc_course.grading.course import (
     Settings,
     Store,
     Submission,
+    as_csv,
     exams_in,
     feedback,
-    find,
     grade_all,
     percent,
     prepare,
     race_all,
     table,
-    without_notebook,
 )
+from mlc_course.grading.handed_in import Left, collect
 from mlc_course.grading.process import BUBBLEWRAP, chosen
 from mlc_course.parallel import INTERRUPTED, executor_for
 
 MOST_ROWS = 150  # of the table that is printed; the CSV has all
+MOST_LEFT = 20  # lines of the list of what is not graded; its CSV has all
+FAILED = "grading it failed, see above; the same command tries again"
 
 
 def run(
@@ -48,23 +50,21 @@ def run(
     sandbox: str | None = None,
     as_json: bool = False,
 ) -> int:
-    """Grade, print, write; 0 when everything was graded, 1 when something has to be tried again.
+    """Grade, print, write; 0 when everything that was handed in is graded, 1 when something is not.
 
-    Beside ``out`` (CSV) are the marks themselves (``.sqlite``) and a folder of feedback. Ctrl-C
-    keeps what is graded. Raises ``UsageError`` on bad arguments before anything is graded.
+    Beside ``out`` (CSV) are the marks themselves (``.sqlite``), a folder of feedback, and, if there
+    is something, a list of what is not graded and why. Ctrl-C keeps what is graded. Raises
+    ``UsageError`` on bad arguments before anything is graded.
     """
     check_file(out, (".csv",))
     exams = exams_in(solutions)
-    submissions = find(folder, exams)
+    submissions, left = collect(folder, exams)
     handed_in = {each.assignment for each in submissions}
     exams = [exam for exam in exams if exam.assignment in handed_in]
     start = executor_for(executor, jobs)
     store = Store(out.with_suffix(".sqlite"))
     settings = Settings(sandbox=sandbox, seed=store.seed)
     _tell(_which_sandbox(chosen(sandbox)))
-    missing = without_notebook(folder, submissions)
-    if missing:
-        _tell(f"no notebook of this course: {', '.join(missing)}")
     with tempfile.TemporaryDirectory(prefix="mlc-grade-") as scratch:
         os.environ["TMPDIR"] = scratch  # for the workers: what one that is killed leaves behind
         try:
@@ -79,19 +79,28 @@ def run(
             return INTERRUPTED
     current = {(each.student, each.assignment) for each in submissions}
     marks = [each for each in store.marks() if (each.student, each.assignment) in current]
-    write(marks, out)
+    left += tuple(Left(each.path, FAILED) for each in failed)
+    write(marks, left, out)
     _fill_gradebook(submissions, marks, solutions.parent)
     store.close()
-    print(json.dumps([_record(each) for each in marks], indent=2) if as_json else _rows(marks))
-    _tell(f"marks: {out}   feedback: {_feedback(out)}   {len(failed)} not graded")
-    return 1 if failed else 0
+    print(json.dumps(_record(marks, left), indent=2) if as_json else _rows(marks))
+    _tell(f"marks: {out}   feedback: {_feedback(out)}")
+    if left:
+        _tell(_left_lines(left, _not_graded(out)))
+    return 1 if left else 0
 
 
-def write(marks: Sequence[Marks], out: Path) -> None:
-    """Write the CSV, and a page of feedback for each; a page that cannot be written is told."""
-    part = out.with_name(out.name + ".part")
-    part.write_text(table(marks), encoding="utf-8")
-    part.replace(out)
+def write(marks: Sequence[Marks], left: Sequence[Left], out: Path) -> None:
+    """Write the CSV, that of what is left, and a page of feedback for each.
+
+    A page that cannot be written is told, and the others are written all the same.
+    """
+    write_text(out, table(marks))
+    if left:
+        rows = [("path", "not graded, because"), *((each.path, each.why) for each in left)]
+        write_text(_not_graded(out), as_csv(rows))
+    else:
+        _not_graded(out).unlink(missing_ok=True)  # of a run before this one
     for each in marks:
         try:
             feedback.write(_feedback(out), each)
@@ -133,12 +142,24 @@ def _tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _record(marks: Marks) -> dict[str, Any]:
-    return {"points": marks.points, "out_of": marks.out_of} | asdict(marks)
+def _record(marks: Sequence[Marks], left: Sequence[Left]) -> dict[str, Any]:
+    graded = [{"points": each.points, "out_of": each.out_of} | asdict(each) for each in marks]
+    return {"marks": graded, "not_graded": [asdict(each) for each in left]}
 
 
 def _feedback(out: Path) -> Path:
     return out.with_name(f"{out.stem}_feedback")
+
+
+def _not_graded(out: Path) -> Path:
+    return out.with_name(f"{out.stem}_not_graded.csv")
+
+
+def _left_lines(left: Sequence[Left], path: Path) -> str:
+    lines = [f"not graded: {len(left)}, all in {path}"]
+    lines += (f"  {each.path}: {each.why}" for each in left[:MOST_LEFT])
+    lines += [f"  ... and {len(left) - MOST_LEFT} more"] if len(left) > MOST_LEFT else []
+    return "\n".join(lines)
 
 
 def _which_sandbox(name: str) -> str:

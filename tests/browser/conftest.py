@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from mlc_course.commands.lab import LECTURES
 
@@ -126,16 +126,23 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[BrowserContext]:
-    """The one Chromium. Its pages share a cache: JupyterLab's scripts take seconds to compile."""
-    expect.set_options(timeout=1000 * PATIENCE_S)
+def chrome() -> Iterator[Browser]:
+    """The one Chromium: Playwright refuses a second one in the same process."""
     # A container has no sandbox for Chromium to use, and a small /dev/shm.
     arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
     with sync_playwright() as playwright:
-        chrome = playwright.chromium.launch(executable_path=chromium(), args=arguments)
-        context = chrome.new_context(viewport={"width": 1400, "height": 1000})
-        context.set_default_timeout(1000 * PATIENCE_S)
-        yield context
+        started = playwright.chromium.launch(executable_path=chromium(), args=arguments)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def browser(chrome: Browser) -> BrowserContext:
+    """Pages that share a cache: JupyterLab's scripts take seconds to compile."""
+    expect.set_options(timeout=1000 * PATIENCE_S)
+    context = chrome.new_context(viewport={"width": 1400, "height": 1000})
+    context.set_default_timeout(1000 * PATIENCE_S)
+    return context
 
 
 def new_page(browser: BrowserContext) -> AbstractContextManager[Page]:

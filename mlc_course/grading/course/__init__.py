@@ -8,8 +8,8 @@ from mlc_course.grading.course import batch, feedback
 from mlc_course.grading.course.batch import Settings, exams_in, grade_all, prepare, race_all
 from mlc_course.grading.course.exam import SETTINGS, Exam, grading_of, read_exam, source_of
 from mlc_course.grading.course.grader import GRADED, Marks, grade, run_races
-from mlc_course.grading.course.store import Store, percent, table
-from mlc_course.grading.course.submission import Submission, find, without_notebook
+from mlc_course.grading.course.store import Store, as_csv, percent, table
+from mlc_course.grading.course.submission import Submission, grade_ids
 
 __all__ = [
     "Exam",
@@ -19,12 +19,13 @@ __all__ = [
     "Settings",
     "Store",
     "Submission",
+    "as_csv",
     "batch",
     "exams_in",
     "feedback",
-    "find",
     "grade",
     "grade_all",
+    "grade_ids",
     "grading_of",
     "percent",
     "prepare",
@@ -33,5 +34,4 @@ __all__ = [
     "run_races",
     "source_of",
     "table",
-    "without_notebook",
 ]

@@ -20,7 +20,7 @@ from mlc_course.errors import UsageError
 from mlc_course.grading.course.exam import Exam, read_exam
 from mlc_course.grading.course.grader import Marks, grade, reference_ratios, refused, run_races
 from mlc_course.grading.course.store import Store
-from mlc_course.grading.course.submission import NOTEBOOK, Submission
+from mlc_course.grading.course.submission import Submission
 from mlc_course.grading.process import Limits, chosen
 
 ENDED_GRADER = "ended the process of its grader, twice"
@@ -43,7 +43,7 @@ def exams_in(solutions: Path) -> list[Exam]:
 
     Raises ``UsageError`` when there is none.
     """
-    paths = sorted(solutions.glob(f"*/*{NOTEBOOK}"))
+    paths = sorted(solutions.glob("*/*.ipynb"))
     if not paths:
         raise UsageError(
             f"{solutions} holds no solution notebook",

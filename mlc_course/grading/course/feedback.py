@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from mlc_course.errors import UsageError
 from mlc_course.grading.course.grader import Marks, TestMarks
 from mlc_course.grading.course.store import percent
 from mlc_course.grading.process import Verdict
+
+LONGEST_NAME = 200  # bytes; a file system takes 255
 
 PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string("""\
 <!DOCTYPE html>
@@ -74,10 +77,19 @@ def write(folder: Path, marks: Marks) -> Path:
 
     Raises ``UsageError`` where that cannot be written.
     """
-    path = folder / marks.student / f"{marks.assignment}.html"
+    path = folder / _folder_name(marks.student) / f"{marks.assignment}.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page(marks), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path} cannot be written", got=error.strerror) from None
     return path
+
+
+def _folder_name(student: str) -> str:
+    """A student's name, cut where it is too long for a folder's."""
+    raw = student.encode()
+    if len(raw) <= LONGEST_NAME:
+        return student
+    told = hashlib.sha256(raw).hexdigest()[:8]  # so that different names stay different
+    return f"{raw[:LONGEST_NAME].decode(errors='ignore')}~{told}"

@@ -7,7 +7,7 @@ import io
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -114,17 +114,23 @@ def _finding(tree: dict[str, str]) -> Finding:
 
 def table(marks: Sequence[Marks]) -> str:
     """CSV: one line a submission, points exercise by exercise in one column."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[tuple[object, ...]] = [COLUMNS]
     for each in marks:
         exercises = " ".join(f"{t.grade_id}={t.points:g}/{t.out_of:g}" for t in each.tests)
-        row: tuple[object, ...] = (
+        rows.append((
             each.student, each.assignment, f"{each.points:g}", f"{each.out_of:g}",
             f"{percent(each):.0f}", each.status, "yes" if each.counters_only else "",
             each.sandbox, exercises, "; ".join(each.remarks),
-        )  # fmt: skip
-        writer.writerow([_inert(str(value)) for value in row])
+        ))  # fmt: skip
+    return as_csv(rows)
+
+
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
+    """CSV in which no field is run by a spreadsheet that opens it."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(
+        [_inert(str(value)) for value in row] for row in rows
+    )
     return text.getvalue()
 
 

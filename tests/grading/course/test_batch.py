@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -24,7 +24,8 @@ from mlc_course.grading.course import batch
 from mlc_course.grading.course.batch import ENDED_GRADER, Settings, exams_in, grade_all, prepare
 from mlc_course.grading.course.grader import GRADED, REFUSED, Marks
 from mlc_course.grading.course.store import Store
-from mlc_course.grading.course.submission import Submission, find, without_notebook
+from mlc_course.grading.course.submission import Submission
+from mlc_course.grading.handed_in import Left, collect
 from mlc_course.grading.process import RLIMITS, Limits
 from mlc_course.parallel import executor_for
 
@@ -101,7 +102,7 @@ KILLS_ITS_GRADER = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"
 
 def test_any_executor_will_do(solutions: Path, store: Store, hand_in: HandIn) -> None:
     exams = exams_in(solutions)
-    waiting = find(hand_in(ann=RIGHT, bob=WRONG), exams)
+    waiting = collect(hand_in(ann=RIGHT, bob=WRONG), exams).submissions
     assert grade_all(waiting, exams, store, SETTINGS, lambda: ThreadPoolExecutor(2)) == []
     assert points(store) == {"ann": 2, "bob": 0}
 
@@ -109,7 +110,9 @@ def test_any_executor_will_do(solutions: Path, store: Store, hand_in: HandIn) ->
 def test_what_is_graded_is_not_graded_again(solutions: Path, store: Store, hand_in: HandIn) -> None:
     exams = exams_in(solutions)
     folder = hand_in(ann=RIGHT, bob=WRONG)
-    grade_all(find(folder, exams), exams, store, SETTINGS, lambda: ThreadPoolExecutor(1))
+    grade_all(
+        collect(folder, exams).submissions, exams, store, SETTINGS, lambda: ThreadPoolExecutor(1)
+    )
 
     graded: list[str] = []
 
@@ -119,7 +122,7 @@ def test_what_is_graded_is_not_graded_again(solutions: Path, store: Store, hand_
             return super().submit(fn, exam, submission, settings)
 
     hand_in(bob=RIGHT)
-    grade_all(find(folder, exams), exams, store, SETTINGS, lambda: Counting(1))
+    grade_all(collect(folder, exams).submissions, exams, store, SETTINGS, lambda: Counting(1))
     assert graded == ["bob"]
     assert points(store) == {"ann": 2, "bob": 2}
 
@@ -128,7 +131,9 @@ def test_a_submission_that_kills_its_grader_costs_only_its_own_marks(
     solutions: Path, store: Store, hand_in: HandIn
 ) -> None:
     exams = exams_in(solutions)
-    waiting = find(hand_in(ann=RIGHT, bob=KILLS_ITS_GRADER, cy=RIGHT, dee=RIGHT), exams)
+    waiting = collect(
+        hand_in(ann=RIGHT, bob=KILLS_ITS_GRADER, cy=RIGHT, dee=RIGHT), exams
+    ).submissions
     failed = grade_all(waiting, exams, store, SETTINGS, executor_for(None, 2))
     assert failed == []
     assert points(store) == {"ann": 2, "bob": 0, "cy": 2, "dee": 2}
@@ -144,7 +149,7 @@ def test_an_error_of_the_grader_is_no_mark(
 
     monkeypatch.setattr(batch, "_grade_packed", broken)
     exams = exams_in(solutions)
-    waiting = find(hand_in(ann=RIGHT), exams)
+    waiting = collect(hand_in(ann=RIGHT), exams).submissions
     failed = grade_all(waiting, exams, store, SETTINGS, lambda: ThreadPoolExecutor(1))
     assert [each.student for each in failed] == ["ann"]
     assert points(store) == {}
@@ -158,7 +163,7 @@ def test_a_dask_cluster_grades(
     ) as cluster:
         address = cluster.scheduler_address.replace("tcp://", "dask://")
         exams = exams_in(solutions)
-        waiting = find(hand_in(ann=RIGHT, bob=WRONG), exams)
+        waiting = collect(hand_in(ann=RIGHT, bob=WRONG), exams).submissions
         grade_all(waiting, exams, store, SETTINGS, executor_for(address, 1))
     assert points(store) == {"ann": 2, "bob": 0}
 
@@ -243,18 +248,23 @@ def test_the_command_prints_json_and_writes_marks_and_feedback(
     solutions: Path, hand_in: HandIn, tmp_path: Path
 ) -> None:
     folder, out = hand_in(ann=RIGHT, bob=WRONG), tmp_path / "out" / "marks.csv"
+    (folder / "late.ipynb").write_text(notebook(RIGHT))
     done = subprocess.run(
         [*command(folder, solutions, out), "--json"],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
     )
-    assert done.returncode == 0, done.stderr
-    marks = json.loads(done.stdout)
-    assert [(m["student"], m["status"], m["sandbox"]) for m in marks] == [
+    assert done.returncode == 1, done.stderr
+    assert "not graded: 1" in done.stderr
+    told = json.loads(done.stdout)
+    assert [(m["student"], m["status"], m["sandbox"]) for m in told["marks"]] == [
         ("ann", GRADED, RLIMITS),
         ("bob", GRADED, RLIMITS),
     ]
+    assert [each["path"] for each in told["not_graded"]] == ["late.ipynb"]
+    (left,) = csv.reader((tmp_path / "out" / "marks_not_graded.csv").read_text().splitlines()[1:])
+    assert left == ["late.ipynb", told["not_graded"][0]["why"]]
     rows = out.read_text().splitlines()
     assert rows[1].startswith("ann,07_twice,2,2,100,graded,,rlimits,twice-test=2/2")
     page = (tmp_path / "out" / "marks_feedback" / "bob" / "07_twice.html").read_text()
@@ -262,32 +272,33 @@ def test_the_command_prints_json_and_writes_marks_and_feedback(
     assert "x + x" not in page
 
 
-def test_an_archive_counts_however_its_ending_is_written(
-    solutions: Path, hand_in: HandIn, tmp_path: Path
-) -> None:
-    exams = exams_in(solutions)
-    folder = hand_in(ann=RIGHT)
-    with zipfile.ZipFile(folder / "bob.ZIP", "w") as archive:
-        archive.writestr("07_twice.ipynb", notebook(RIGHT))
-    (folder / "cy.Zip").write_bytes(b"")
-    found = find(folder, exams)
-    assert sorted((each.student, bool(each.fault)) for each in found) == [
-        ("ann", False),
-        ("bob", False),
-        ("cy", True),
-    ]
-    assert without_notebook(folder, found) == []
-
-
 def test_feedback_that_cannot_be_written_costs_only_itself(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     empty = Marks("ann", "07_twice", "digest", GRADED, ())
     out = tmp_path / "marks.csv"
-    write([replace(empty, student="\ufffd" * 100), empty], out)
+    (tmp_path / "marks_feedback").mkdir()
+    (tmp_path / "marks_feedback" / "bob").write_text("a file where a folder is to be")
+    write([replace(empty, student="bob"), empty], [], out)
     assert len(out.read_text().splitlines()) == 3
     assert (tmp_path / "marks_feedback" / "ann" / "07_twice.html").exists()
-    assert "File name too long" in capsys.readouterr().err
+    assert "no feedback for 'bob'" in capsys.readouterr().err
+
+
+def test_a_list_of_an_earlier_run_does_not_stay(tmp_path: Path) -> None:
+    out = tmp_path / "marks.csv"
+    write([], [Left("=late.ipynb", "why")], out)
+    assert "'=late.ipynb,why" in (tmp_path / "marks_not_graded.csv").read_text()
+    write([], [], out)
+    assert not (tmp_path / "marks_not_graded.csv").exists()
+
+
+def test_long_names_have_pages_of_their_own(tmp_path: Path) -> None:
+    names = ["é" * 200, "é" * 201, "e" * 255, "\\x01" * 120]
+    marks = [Marks(name, "07_twice", "digest", GRADED, ()) for name in names]
+    write(marks, [], tmp_path / "marks.csv")
+    pages = sorted((tmp_path / "marks_feedback").glob("*/*.html"))
+    assert len(pages) == 4
 
 
 @pytest.mark.parametrize(

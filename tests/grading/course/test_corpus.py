@@ -23,7 +23,7 @@ from mlc_course.grading.course.exam import Exam, read_exam
 from mlc_course.grading.course.feedback import page
 from mlc_course.grading.course.grader import Marks, grade, reference_ratios, run_races
 from mlc_course.grading.course.store import Store, table
-from mlc_course.grading.course.submission import find
+from mlc_course.grading.handed_in import collect
 from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Limits, has_bubblewrap
 
 TESTS = Path(__file__).parents[2]
@@ -111,7 +111,7 @@ class Corpus:
         students = self.folder / f"{sandbox}-{name}"
         write(students / name, self.exercise)
         began = time.monotonic()
-        (submission,) = find(students, [self.exam])
+        (submission,) = collect(students, [self.exam]).submissions
         limits = limits_of(name)
         marks = grade(self.exam, submission, seed=1, limits=limits, sandbox=sandbox)
         return Graded(marks, time.monotonic() - began)
@@ -210,7 +210,7 @@ def add_rows(A: T.Buffer((24, 40)), b: T.Buffer((40,)), C: T.Buffer((24, 40))):
     answers = {**handing_in.right(), "add_rows": body}
     handing_in.hand_in(tmp_path / "student", corpus.released(), **answers)
     exam = read_exam(corpus.SOLUTION)
-    (submission,) = find(tmp_path, [exam])
+    (submission,) = collect(tmp_path, [exam]).submissions
     limits = replace(LIMITS, request_seconds=8)
     marks = grade(exam, submission, seed=1, limits=limits, sandbox=RLIMITS)
     (lost,) = [test for test in marks.tests if test.points < test.out_of]
@@ -220,7 +220,7 @@ def add_rows(A: T.Buffer((24, 40)), b: T.Buffer((40,)), C: T.Buffer((24, 40))):
 
 def test_every_submission_is_found_in_one_folder(tmp_path: Path) -> None:
     students = corpus.build(tmp_path / "class")
-    found = find(tmp_path / "class", [read_exam(corpus.SOLUTION)])
+    found = collect(tmp_path / "class", [read_exam(corpus.SOLUTION)]).submissions
     assert sorted(each.student for each in found) == sorted(path.name for path in students)
     assert len(CHEATS) >= 40 and len(HONEST) >= 20
     assert all(each.write.__doc__ for each in CHEATS.values())
@@ -240,7 +240,7 @@ def test_every_submission_is_found_in_one_folder(tmp_path: Path) -> None:
 def test_a_name_is_only_a_name(tmp_path: Path, name: bytes) -> None:
     exam = read_exam(corpus.SOLUTION)
     CHEATS["empty_file"].write(tmp_path / "class" / os.fsdecode(name), {})
-    (submission,) = find(tmp_path / "class", [exam])
+    (submission,) = collect(tmp_path / "class", [exam]).submissions
     marks = grade(exam, submission, seed=1, limits=LIMITS, sandbox=RLIMITS)
     store = Store(tmp_path / "marks.sqlite")
     store.save(marks, exam.digest)

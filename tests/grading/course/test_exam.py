@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +12,7 @@ import pytest
 
 from mlc_course.errors import UsageError
 from mlc_course.grading.course.exam import Exam, parts, read_exam
-from mlc_course.grading.course.submission import (
-    LARGEST_BYTES,
-    Examine,
-    Run,
-    find,
-    plan,
-    without_notebook,
-)
+from mlc_course.grading.course.submission import Examine, Run, plan
 from mlc_course.grading.process import Called, Given, Name, Scheduled
 
 
@@ -188,112 +178,3 @@ def test_what_is_not_a_python_notebook_is_refused(
 )
 def test_another_name_of_a_python_kernel_is_fine(exam: Exam, metadata: dict[str, Any]) -> None:
     assert plan(exam, notebook(ANSWER, **metadata))
-
-
-# --- submissions on disk ------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "class").mkdir()
-    return tmp_path / "class"
-
-
-def put(folder: Path, name: str, content: bytes = b"{}") -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return path
-
-
-def archive(folder: Path, name: str, *entries: tuple[str, bytes]) -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        for entry, content in entries:
-            file.writestr(entry, content)
-    return path
-
-
-def test_students_are_folders_and_archives(folder: Path, exam: Exam) -> None:
-    put(folder, "ann/07_twice/07_twice.ipynb", b"1")
-    put(folder, "bob/07_twice.ipynb", b"2")
-    put(folder, "cy/notes.txt")
-    put(folder, ".git/07_twice.ipynb")
-    archive(folder, "dee.zip", ("deep/down/07_twice.ipynb", b"3"))
-    archive(folder, "eve/handed_in.zip", ("07_twice.ipynb", b"4"))
-    found = find(folder, [exam])
-    assert [(each.student, each.notebook, each.fault) for each in found] == [
-        ("ann", b"1", ""),
-        ("bob", b"2", ""),
-        ("dee", b"3", ""),
-        ("eve", b"4", ""),
-    ]
-
-
-def test_of_two_notebooks_the_nearer_one_counts(folder: Path, exam: Exam) -> None:
-    put(folder, "ann/old/07_twice.ipynb", b"old")
-    put(folder, "ann/07_twice.ipynb", b"new")
-    assert [each.notebook for each in find(folder, [exam])] == [b"new"]
-
-
-def test_a_renamed_notebook_is_known_by_its_cells(folder: Path, exam: Exam) -> None:
-    own = notebook(SETUP, ANSWER, TEST)
-    put(folder, "ann/07_twice (1).ipynb", own)
-    put(folder, "ann/.ipynb_checkpoints/07_twice.ipynb", b"old")
-    put(folder, "bob/holiday.ipynb", notebook(ANSWER))
-    found = find(folder, [exam])
-    assert [(each.student, each.notebook) for each in found] == [("ann", own)]
-    assert without_notebook(folder, found) == ["bob"]
-
-
-def test_links_are_not_followed(folder: Path, exam: Exam) -> None:
-    secret = put(folder.parent, "secret.ipynb", b"secret")
-    (folder / "ann").mkdir()
-    (folder / "ann" / "07_twice.ipynb").symlink_to(secret)
-    put(folder.parent, "other/07_twice.ipynb", b"secret")
-    (folder / "bob").mkdir()
-    (folder / "bob" / "07_twice").symlink_to(folder.parent / "other")
-    (folder / "cy").symlink_to(folder.parent / "other")
-    linked = zipfile.ZipInfo("07_twice.ipynb")
-    linked.external_attr = (stat.S_IFLNK | 0o777) << 16
-    with zipfile.ZipFile(folder / "dee.zip", "w") as file:
-        file.writestr(linked, str(secret))
-    found = find(folder, [exam])
-    assert not [each for each in found if each.notebook]
-    assert {each.student for each in found} >= {"ann", "dee"}
-    assert all("symbolic link" in each.fault for each in found)
-
-
-def test_what_is_too_large_or_no_file_is_not_read(folder: Path, exam: Exam) -> None:
-    large = put(folder, "ann/07_twice.ipynb", b"")
-    os.truncate(large, 500 << 20)
-    (folder / "bob").mkdir()
-    os.mkfifo(folder / "bob" / "07_twice.ipynb")
-    archive(folder, "cy.zip", ("07_twice.ipynb", bytes(LARGEST_BYTES + 1)))
-    put(folder, "dee.zip", b"no archive")
-    faults = {each.student: each.fault for each in find(folder, [exam])}
-    assert faults["ann"].startswith("524 MB; a notebook may have")
-    assert faults["bob"] == "not a file"
-    assert faults["cy"].startswith("8 MB; a notebook may have")
-    assert faults["dee"].startswith("not a readable archive")
-
-
-def test_an_archive_cannot_write_outside(folder: Path, exam: Exam) -> None:
-    archive(folder, "ann.zip", ("../../../escaped/07_twice.ipynb", b"x"))
-    (found,) = find(folder, [exam])
-    assert found.notebook == b"x"
-    assert sorted(path.name for path in folder.parent.iterdir()) == ["07_twice", "class"]
-
-
-def test_a_folder_without_submissions_is_refused(folder: Path, exam: Exam) -> None:
-    with pytest.raises(UsageError, match="holds no submission"):
-        find(folder, [exam])
-    with pytest.raises(UsageError, match="is not a folder"):
-        find(folder / "none", [exam])
-
-
-def test_a_student_with_a_folder_and_an_archive_is_one_student(folder: Path, exam: Exam) -> None:
-    put(folder, "ann/07_twice.ipynb", b"folder")
-    archive(folder, "ann.zip", ("07_twice.ipynb", b"archive"))
-    assert [each.notebook for each in find(folder, [exam])] == [b"folder"]
