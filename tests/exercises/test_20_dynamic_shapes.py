@@ -134,6 +134,11 @@ WRONG = [
     ("break-test", steps("a*b == d*e", "a*b == c", "c == d*e"), "one step proves it"),
     ("break-test", steps("a*b*x == d*e*x", "a*b == c", "c == d*e"), "one step proves it"),
     ("break-test", steps("a*c == b*d", "a == b", "c == d"), "one step proves it"),
+    # the same in either order
+    ("break-test", steps("a*a == b*b", "h == g", "h*a == g*b"), "one step proves it"),
+    ("break-test", steps("a*a == b*b", "h*a == g*b", "h == g"), "one step proves it"),
+    # no sizes keep the constraints
+    ("break-test", steps("e == f", "2*a*a == b*b", "c == d"), "no sizes keep all"),
     # it only takes the flag, or only its absence
     ("break-test", steps("a*b == d", "a*b*c == c*d", "a == e"), "where no size is 0"),
     ("break-test", steps("a*b*h == n", "a*b*h == t*h", "t*h == n"), "where a size may be 0"),
@@ -200,6 +205,22 @@ WRONG = [
         guarded("columns % 4 == 0", f"4 <= columns < 10000 and {BEGINS}"),
         "as it would be for",
     ),
+    # right where it can be tried, and where sizes are very large
+    (
+        "guard-test",
+        guarded("columns % 4 == 0", f"(4 <= columns < 10 or columns > 10**5) and {BEGINS}"),
+        "as it would be for",
+    ),
+    (
+        "guard-test",
+        guarded("columns % 4 == 0", f"4 <= columns and (first < 4 or first > 10**5) and {BEGINS}"),
+        "as it would be for",
+    ),
+    (
+        "guard-test",
+        guarded("columns % 4 == 0 and not 13 < pitch < 10**5", f"4 <= columns and {BEGINS}"),
+        "as it would be for",
+    ),
 ]
 
 RIGHT = [
@@ -213,6 +234,9 @@ RIGHT = [
     ("fuse-test", fusions(C="K*D == V*D")),
     ("fuse-test", fusions(E="T*H == B*S*H")),
     ("fuse-test", fusions(C="K == Q + S")),
+    ("fuse-test", fusions(C="P + S == Q + S")),
+    ("fuse-test", fusions(C="P - Q == 0")),
+    ("infer-test", facts(cache=["E - D == 0", "K - S == P", "L + 1 == P + S"])),
     ("break-test", steps("a*e == f*d", "a*b == c*d", "c*e == f*b")),
     ("break-test", steps("a == c", "a*a == b*b", "b*b*b == c*c*c")),
     ("break-test", steps("a*c == b*d", "a*a == b*b", "c*c == d*d")),

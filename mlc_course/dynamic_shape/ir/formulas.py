@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from math import gcd, prod
 
 from mlc_course.dynamic_shape.ir.constraints import (
     AffineEq,
@@ -67,27 +68,53 @@ class _Reader:
         raise self.wrong(left)
 
     def equality(self, left: ast.expr, right: ast.expr) -> Constraint:
-        if _is_sum(left):
+        if _is_sum(left) and not _is_sum(right):
             left, right = right, left
         if _is_sum(right):
-            terms, constant = [], 0
-            for by, part in self.terms(right, 1):
-                sizes = self.product(part)
-                names = [dim for dim in sizes if isinstance(dim, str)]
-                times = by
-                for dim in sizes:
-                    times *= dim if isinstance(dim, int) else 1
-                if len(names) > 1:
-                    raise self.wrong(part)
-                if names:
-                    terms.append((times, names[0]))
-                else:
-                    constant += times
-            return AffineEq(self.size(left), tuple(terms), constant)
+            own = () if _is_sum(left) else self.product(left)
+            if len(own) == 1 and own != (0,):
+                return AffineEq(own[0], *self.sum(right))
+            return self.balanced(left, right)
         above, below = self.product(left), self.product(right)
         if len(above) == len(below) == 1:
             return Eq(above[0], below[0])
         return MulEq(above[0], below) if len(above) == 1 else ProductEq(above, below)
+
+    def balanced(self, left: ast.expr, right: ast.expr) -> Constraint:
+        """Return ``A + B == C + D``, which no predicate states, as the sum that one size is."""
+        terms, constant = self.sum(ast.BinOp(left, ast.Sub(), right))
+        total: dict[Dim, int] = {}
+        for by, dim in terms:
+            total[dim] = total.get(dim, 0) + by
+        if common := gcd(constant, *total.values()):
+            total = {dim: by // common for dim, by in total.items()}
+            constant //= common
+        size = next((dim for dim, by in total.items() if abs(by) == 1), None)
+        if size is None:
+            if any(total.values()) or not total:
+                raise _no_formula(self.text, 1)
+            size = next(iter(total))  # all sizes cancel
+            return AffineEq(size, ((1, size),), constant) if constant else Eq(size, size)
+        sign = -total.pop(size)
+        rest = tuple((sign * by, dim) for dim, by in total.items() if by)
+        if len(rest) == 1 and rest[0][0] == 1 and not constant:
+            return Eq(size, rest[0][1])
+        return AffineEq(size, rest, sign * constant) if rest else Eq(size, sign * constant)
+
+    def sum(self, found: ast.expr) -> tuple[tuple[tuple[int, Dim], ...], int]:
+        """Return the multiples of sizes that are added up, and the constant."""
+        terms, constant = list[tuple[int, Dim]](), 0
+        for by, part in self.terms(found, 1):
+            sizes = self.product(part)
+            names = [dim for dim in sizes if isinstance(dim, str)]
+            times = by * prod(dim for dim in sizes if isinstance(dim, int))
+            if len(names) > 1:
+                raise self.wrong(part)
+            if names:
+                terms.append((times, names[0]))
+            else:
+                constant += times
+        return tuple(terms), constant
 
     def terms(self, found: ast.expr, sign: int) -> Iterator[tuple[int, ast.expr]]:
         match found:

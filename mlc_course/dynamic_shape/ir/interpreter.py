@@ -55,7 +55,9 @@ def bind(
             raise ShapeError(f"@{own.name}", expected=list(own.ranges), got=sizes[own.name])
     for fact in facts:
         if not holds(fact, sizes):
-            raise ShapeError("a constraint does not hold", expected=said(fact), got=sizes)
+            named = dict.fromkeys(dim for dim in dims_of(fact) if isinstance(dim, str))
+            got = ", ".join(f"{name} = {sizes[name]}" for name in named)
+            raise ShapeError("a constraint does not hold", expected=said(fact), got=got)
     return sizes
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 from mlc_course.dynamic_shape.fusion import plan
 from mlc_course.dynamic_shape.ir import Module, dims_of, parse_constraint
 from mlc_course.dynamic_shape.programs import program
+from mlc_course.dynamic_shape.solve import Facts, Proved, Refuted, Solver
 from mlc_course.errors import Contradiction, CourseError, UnmetCheck
 from mlc_course.grading.checks import Examined, returns
 from mlc_course.grading.process import called, given
@@ -48,6 +49,18 @@ class Merges:
                 got=fact,
                 hint="which sizes tell the two results apart?",
             )
+        dims = {dim.name: dim for dim in module.dims}
+        needed = Solver(Facts(dims, program("append_to_cache").facts()))
+        found = needed.ask(constraint)
+        if not isinstance(found, Proved):
+            sizes = found.model if isinstance(found, Refuted) else {}
+            raise UnmetCheck(
+                f"{fact} is more than is needed",
+                expected="one kernel for as many sizes as can be",
+                got=", ".join(f"{name} = {sizes[name]}" for name in dims if name in sizes)
+                or "no proof",
+                hint="one kernel is right for the sizes above, too",
+            )
         return f"with {fact}, there is one kernel"
 
 
@@ -60,7 +73,12 @@ exponents = Blank(
     asks(
         called,
         returns(["B", "S"], ["T"], result={"B": 1, "S": 1, "T": -1}),
-        returns(["B", "S", "H"], ["T", "H"], result={"B": 1, "S": 1, "H": 0, "T": -1}),
+        returns(
+            ["B", "S", "H"],
+            ["T", "H"],
+            result={"B": 1, "S": 1, "H": 0, "T": -1},
+            hint="a size that cancels has the number 0",
+        ),
         returns(["A", "A"], ["B"], result={"A": 2, "B": -1}, hint="a size may occur twice"),
         returns(["A"], ["A"], result={"A": 0}),
     ),

@@ -51,6 +51,7 @@ LONGEST = 60  # characters of a formula
 MOST_FACTS = 6  # of a program
 MOST_CONSTRAINTS = 4  # of a pair
 LARGEST_SIZE = 1_000_000
+MAGNITUDES = 28  # of sizes for which no variant can be tried, in bits
 WORDS = ("one", "never")
 EQUALITIES = (Eq, MulEq, ProductEq, AffineEq)
 PRODUCTS = (Eq, MulEq, ProductEq)
@@ -260,14 +261,14 @@ def _solver(named: Sequence[Constraint], constraints: Sequence[Constraint]) -> S
 # 4. Guards
 
 
-def choose(answer: Any, *, large: int = 20) -> None:
-    """Check that the chosen variant is right, and the best, at small sizes and at some large."""
+def choose(answer: Any, *, large: int = 200) -> None:
+    """Check that the chosen variant is right, and the best, at small sizes and at some larger."""
     check(called(answer), _Chooses(large))
 
 
 @dataclass(frozen=True)
 class _Chooses:
-    """The function chooses the best variant that is right, at all small sizes and some large ones.
+    """The function chooses the best variant that is right, at all small sizes and some larger ones.
 
     Which variants are right depends on residues, and on whether there is more than one row, and
     rows hold four floats. So what is right at large sizes is tried at small ones.
@@ -307,7 +308,8 @@ class _Chooses:
         every = [Rows(rows, n, n + more, first) for rows, n, more, first in shapes]
         yield from ((each, each) for each in every)
         for at in rng.integers(0, len(every), self.large):
-            yield every[at], _larger(every[at], [int(n) for n in rng.integers(1, 2**28, 4)])
+            magnitudes = rng.uniform(0, MAGNITUDES, 4)  # as many small ones as large ones
+            yield every[at], _larger(every[at], [int(2**each) for each in magnitudes])
 
 
 def _larger(small: Rows, more: Sequence[int]) -> Rows:

@@ -2,7 +2,8 @@
 
 This is how BladeDISC decides (Apache 2.0; ``SymbolicDimMgr`` in its
 ``transforms/disc_shape_optimization_utils.cc``), read there and written anew: products that are
-known to be equal, and a claim that is one of these equalities, or a multiple of one.
+known to be equal, and a claim that is one of these equalities, or a multiple of one. There, it may
+matter in which order the equalities come; here, it does not.
 """
 
 from __future__ import annotations
@@ -73,6 +74,12 @@ class _Known:
         for each in constraints:
             if sides := _sides(each):
                 self._add(sides, is_size=isinstance(each, Eq))
+        # What is learned of sizes may leave one size on each side of a product that came earlier.
+        known = -1
+        while known != len(self.instead):
+            known, earlier, self.stated = len(self.instead), self.stated, []
+            for sides in earlier:
+                self._add(sides, is_size=False)
         self.classes = self._classes()
 
     def _add(self, sides: Sides, *, is_size: bool) -> None:

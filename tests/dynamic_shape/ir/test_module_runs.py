@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mlc_course.dynamic_shape.ir import bind, parse, run
+from mlc_course.dynamic_shape.programs import program
 from mlc_course.errors import ShapeError
 
 SOFTMAX = parse("""
@@ -78,6 +79,14 @@ def test_sizes_that_follow_from_those_of_inputs_are_found() -> None:
 def test_shapes_that_do_not_fit_are_refused(shapes: dict[str, tuple[int, ...]], what: str) -> None:
     with pytest.raises(ShapeError, match=what):
         bind(SOFTMAX, shapes)
+
+
+def test_a_broken_constraint_names_its_own_sizes_alone() -> None:
+    shapes = {f"{age}_{name}": (2, 2, 3, 4) for age in ("old", "new") for name in "kv"}
+    with pytest.raises(ShapeError) as refused:
+        bind(program("append_to_cache"), shapes | {"old_v": (2, 2, 5, 4)})
+    assert refused.value.expected == "P == Q"
+    assert refused.value.got == "P = 3, Q = 5"
 
 
 def test_a_size_that_follows_from_nothing_is_named() -> None:

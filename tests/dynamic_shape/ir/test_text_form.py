@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from itertools import product
 
 import pytest
 from shape_claims import drawn_constraint
@@ -17,6 +19,7 @@ from mlc_course.dynamic_shape.ir import (
     MulEq,
     SymbolicDim,
     Type,
+    holds,
     parse,
     parse_constraint,
     said,
@@ -162,10 +165,38 @@ def test_other_forms_of_a_formula() -> None:
 
 
 @pytest.mark.parametrize(
+    ("formula", "same"),
+    [
+        ("P + S == Q + S", "P == Q"),
+        ("P - Q == 0", "P == Q"),
+        ("0 == K - S - P", "K == S + P"),
+        ("2*A == B + C", "B == 2*A - C"),
+        ("2*A == 2*B + 2*C", "A == B + C"),
+        ("A + B == C + D", "A == -B + C + D"),
+        ("K + 3 == L + 4", "K == L + 1"),
+        ("A - 3 == 0", "A == 3"),
+        ("A + B == B + A", "A == A"),
+        ("A + 1 == A + 2", "A == A - 1"),
+    ],
+)
+def test_a_formula_with_sums_on_both_sides_is_one_size_that_is_a_sum(
+    formula: str, same: str
+) -> None:
+    found = parse_constraint(formula)
+    assert said(found) == same
+    names = sorted({*re.findall("[A-Z]", formula)})
+    for values in product(range(1, 5), repeat=len(names)):
+        sizes = dict(zip(names, values, strict=True))
+        left, right = (eval(side, {}, sizes) for side in formula.split("=="))
+        assert holds(found, sizes) == (left == right), sizes
+
+
+@pytest.mark.parametrize(
     ("formula", "column"),
     [("", 1), ("A", 1), ("A = B", 3), ("A == B*(C + D)", 9), ("A < B < C", 1), ("A % 4 == 1", 10),
      ("A == 2.5", 6), ("A == f(B)", 6), ("A != B", 1), ("A*B < C", 1), ("A <= B", 6),
-     ("A == B*C + 1", 6), ("A == B +", 9), ("A + B == C + D", 10), ("A == True", 6)],
+     ("A == B*C + 1", 6), ("A == B +", 9), ("A + B*D == C + D", 5), ("A*B == C + D", 1),
+     ("1 + 2 == 0", 1), ("A == True", 6)],
 )  # fmt: skip
 def test_what_is_no_formula_is_refused_with_its_column(formula: str, column: int) -> None:
     with pytest.raises(TextError, match=f"column {column} of a formula"):

@@ -47,7 +47,19 @@ def test_another_vector_is_wrong(line: Line) -> None:
     assert not exponents(line).right
 
 
-@pytest.mark.parametrize("fact", ["P == Q", "Q == P", "K == V", "P + S == V", "K - Q == S"])
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "P == Q",
+        "Q == P",
+        "K == V",
+        "P + S == V",
+        "K - Q == S",
+        "P - Q == 0",
+        "P + S == Q + S",
+        "P*P == Q*Q",
+    ],
+)
 def test_a_fact_that_merges_is_right(fact: str) -> None:
     assert missing(fact).right, str(missing(fact))
 
@@ -61,6 +73,7 @@ def test_a_fact_that_merges_is_right(fact: str) -> None:
         ("the caches are equally long", "cannot be read"),
         ("K < V", "there are still two kernels"),
         ("K == P", "no sizes keep this"),
+        ("P*Q == 1", "P*Q == 1 is more than is needed"),
         (17, "not a fact"),
         ("", "cannot be read"),
     ],

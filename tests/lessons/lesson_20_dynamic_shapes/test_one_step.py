@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 
@@ -49,6 +49,14 @@ def test_one_step_is_enough_or_not(
 ) -> None:
     assert proves(given, claim) is plain
     assert proves(given, claim, non_zero=True) is non_zero
+
+
+@pytest.mark.parametrize("given", list(permutations(["h*a == g*b", "h == g", "x*a == y*b"])))
+def test_the_order_of_constraints_does_not_matter(given: tuple[str, ...]) -> None:
+    """A size may be cancelled only after a later constraint says that two are equal."""
+    assert proves(given, "a*a == b*b", non_zero=True)
+    assert proves(given, "x == y", non_zero=True)
+    assert not proves(given, "a*a == b*b")
 
 
 def drawn(rng: random.Random) -> str:
