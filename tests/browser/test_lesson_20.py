@@ -26,6 +26,7 @@ def test_lesson_20_runs_and_the_slider_shows_the_guard_that_holds(page: Page, la
     changes(guards, lambda: slider.press("ArrowRight"))
     expect(status).to_contain_text("the kernel for any sizes runs")
     expect(slider).to_be_focused()
+    expect(slider).to_have_attribute("aria-valuetext", "769")
     changes(guards, lambda: slider.press("End"))
     expect(guards).to_contain_text("at a row of 1,025")
     chart.scroll_into_view_if_needed()

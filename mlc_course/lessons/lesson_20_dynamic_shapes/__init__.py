@@ -1,8 +1,9 @@
 """Lesson 20: how is a program compiled for sizes that nobody knows yet? The size slider.
 
-Read ``tables`` first, what the lesson counts and times; ``constraint_picture`` draws facts. For the
-exercises, ``one_step`` is a prover of equal products that is in use, and ``row_sums`` a kernel in
-variants that are right at some sizes only.
+Read ``tables`` first, what the lesson counts and times; ``constraint_picture`` draws facts, and
+``wrong_guard`` runs a kernel at sizes that its guard refuses. For the exercises, ``one_step`` is a
+prover of equal products that is in use, and ``row_sums`` a kernel in variants that are right at
+some sizes only.
 """
 
 from mlc_course.lessons.lesson_20_dynamic_shapes import blanks, checks
@@ -20,7 +21,7 @@ from mlc_course.lessons.lesson_20_dynamic_shapes.row_sums import (
     Rows,
     run_variant,
 )
-from mlc_course.lessons.lesson_20_dynamic_shapes.size_slider import SizeSlider
+from mlc_course.lessons.lesson_20_dynamic_shapes.size_slider import SizeSlider, tails
 from mlc_course.lessons.lesson_20_dynamic_shapes.tables import (
     asked,
     at_lengths,
@@ -28,7 +29,9 @@ from mlc_course.lessons.lesson_20_dynamic_shapes.tables import (
     divisions,
     kernels_by_facts,
     lengths_table,
+    listing,
 )
+from mlc_course.lessons.lesson_20_dynamic_shapes.wrong_guard import without_guard
 
 __all__ = [
     "Rows",
@@ -46,8 +49,11 @@ __all__ = [
     "kernels_by_facts",
     "last_sentence",
     "lengths_table",
+    "listing",
     "proves",
     "run_variant",
+    "tails",
     "with_sizes",
     "without_facts",
+    "without_guard",
 ]

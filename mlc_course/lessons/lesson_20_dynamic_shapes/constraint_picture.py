@@ -16,14 +16,15 @@ from mlc_course.drawing import (
 from mlc_course.dynamic_shape.ir import Constraint, Module, ProductEq, dims_of, said
 from mlc_course.lessons.kit import charts
 
-ROW, LEFT, MIDDLE, RIGHT = 34.0, 90.0, 330.0, 640.0
+ROW, LEFT, MIDDLE, RIGHT = 34.0, 60.0, 280.0, 460.0
 BOX, HIGH = 60.0, 26.0
+WIDE = 720
 
 
 def constraint_graph(module: Module) -> HTML:
     """Draw the dimensions of a program on the left, and on the right what is known of them."""
     svg = constraint_svg(module)
-    return HTML(charts(svg))  # type: ignore[no-untyped-call]
+    return HTML(f'<div class="mlc">{charts(svg)}</div>')  # type: ignore[no-untyped-call]
 
 
 def _facts(module: Module) -> dict[Constraint, str]:
@@ -58,4 +59,4 @@ def constraint_svg(module: Module) -> str:
         parts.append(rect(LEFT - BOX / 2, y - HIGH / 2, BOX, HIGH, fill=PAGE_TINT, stroke=PAGE_INK))
         parts.append(text(LEFT, y + 5, name, anchor="middle"))
     told = "; ".join(f"{said(fact)}, stated by {where}" for fact, where in facts)
-    return document(880, high, f"What is known of {', '.join(names)}: {told}", parts)
+    return document(WIDE, high, f"What is known of {', '.join(names)}: {told}", parts)

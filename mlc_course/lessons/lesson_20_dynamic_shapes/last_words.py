@@ -19,10 +19,10 @@ def last_sentence(made: Compiled, lengths: Sequence[Length], before: float, afte
     return fill(
         f"Sizes that nobody knows are no obstacle if it is known how they depend on each other. "
         f"The operators themselves say it. A solver proves what follows, so {operators} operators "
-        f"became {kernels} kernel{'s' * (kernels != 1)}, and {before:,.0f} divisions of indices "
-        f"{after:,.0f}. What could not be proved is a guard: {len(step.kernel.variants)} variants, "
-        f"of which the last is right at every size. A guard that fails costs time, and never a "
-        f"wrong result. Compiled once, the program took {ratio:.2f} times what it took when it was "
-        f"compiled for each size alone.",
+        f"became {kernels} kernel{'s' * (kernels != 1)}, and of {before:,.0f} divisions that find "
+        f"elements {after:,.0f} are left. What could not be proved became guards: "
+        f"{len(step.kernel.variants)} variants, of which the last is right at every size. A guard "
+        f"that fails costs time, and never a wrong result. Compiled once, the program took "
+        f"{ratio:.2f} times as long as when it was compiled for each size alone.",
         WIDTH,
     )

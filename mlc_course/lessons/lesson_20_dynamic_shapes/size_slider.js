@@ -21,6 +21,7 @@ function render({ model, el }) {
   follow(model, ["place", "sizes"], () => {
     slider.max = model.get("sizes").length - 1;
     slider.value = model.get("place");
+    slider.setAttribute("aria-valuetext", String(model.get("sizes")[model.get("place")]));
   });
   const measure = worker(model, "Measure all sizes", "measure");
   const guards = element("div", { "data-testid": "guards" });

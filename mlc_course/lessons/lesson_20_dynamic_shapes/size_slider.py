@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,6 +149,13 @@ class SizeSlider(Widget):
     def static_html(self) -> str:
         """The guards at the present size, and what has been measured."""
         return f"<p>{html.escape(self.status)}</p>{self.guards}{charts(self.svg)}"
+
+
+def tails(readings: Mapping[int, Reading], multiples: Iterable[int]) -> None:
+    """Print how long rows take that are one float short of these sizes, beside rows of them."""
+    for size in multiples:
+        ratio = readings[size - 1].ours_us / readings[size].ours_us
+        print(f"a row of {size - 1:>3} takes {ratio:.2f} times as long as a row of {size}")
 
 
 def sweep_svg(readings: list[Reading], kernel: PlannedKernel, row: int) -> str:

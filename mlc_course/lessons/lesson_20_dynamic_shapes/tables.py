@@ -44,6 +44,11 @@ class Length:
     numpy_us: float
     compile_s: float  # for this size alone
 
+    @property
+    def calls_lost(self) -> float:
+        """How many calls of ours take as long as compiling for this size."""
+        return 1e6 * self.compile_s / self.ours_us
+
 
 def timed(calls: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
     """Return the median time of each call in microseconds, taken in turns."""
@@ -77,9 +82,33 @@ def at_lengths(made: Compiled, shapes: Iterable[dict[str, int]], name: str) -> l
     return found
 
 
+def listing(module: Module) -> None:
+    """Print a program with the sizes of each value, and without element types and attributes."""
+    function = module.function
+
+    def sizes(value: int) -> str:
+        return f"[{', '.join(map(str, function.types[value].dims))}]"
+
+    whole = "\N{NO-BREAK SPACE}"  # an input is not broken between two lines
+    given = [
+        f"{function.name_of(at)} {sizes(at)}".replace(" ", whole)
+        for at in range(len(function.inputs))
+    ]
+    head = fill(f"inputs {', '.join(given)}", WIDTH, subsequent_indent=" " * 7)
+    print(head.replace(whole, " "))
+    lines = [
+        (function.name_of(at), each.op.name, ", ".join(map(function.name_of, each.operands)))
+        for at, each in enumerate(function.equations, len(given))
+    ]
+    formulas = [f"{name} = {operator}({operands})" for name, operator, operands in lines]
+    for at, formula in enumerate(formulas, len(given)):
+        print(f"{formula:<{max(map(len, formulas))}}  {sizes(at)}")
+    print("return", ", ".join(map(function.name_of, function.results)))
+
+
 def lengths_table(rows: Sequence[Length]) -> HTML:
-    """Show the times, a line for each size."""
-    head = ("row", "for all sizes", "for this size", "NumPy", "compiling for this size")
+    """Show the times, and how many calls fit into a compilation, a line for each size."""
+    head = ("row", "for all sizes", "for this size", "NumPy", "to compile it", "calls in that time")
     lines = [
         (
             f"{row.size:,}",
@@ -87,6 +116,7 @@ def lengths_table(rows: Sequence[Length]) -> HTML:
             f"{row.static_us:,.0f} us",
             f"{row.numpy_us:,.0f} us",
             f"{row.compile_s:.1f} s",
+            f"{row.calls_lost:,.0f}",
         )
         for row in rows
     ]

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from mlc_course.errors import UsageError
-from mlc_course.lessons.lesson_20_dynamic_shapes.size_slider import PROGRAMS, ROWS, SizeSlider
+from mlc_course.lessons.lesson_20_dynamic_shapes.size_slider import (
+    PROGRAMS,
+    ROWS,
+    Reading,
+    SizeSlider,
+    tails,
+)
 
 
 @pytest.fixture
@@ -50,6 +56,12 @@ def test_all_sizes_are_measured_and_drawn(widget: SizeSlider) -> None:
     assert widget.svg == ""
     widget.program = "residual_layer_norm"
     assert "NumPy's speed" in widget.status
+
+
+def test_rows_that_are_one_float_short_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    readings = {size: Reading(size, 0, float(us), 9.0) for size, us in ((15, 6), (16, 4))}
+    tails(readings, [16])
+    assert capsys.readouterr().out == "a row of  15 takes 1.50 times as long as a row of 16\n"
 
 
 def test_an_interrupt_ends_a_measurement(

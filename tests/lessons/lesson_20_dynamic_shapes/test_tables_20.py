@@ -51,7 +51,25 @@ def test_times_are_taken_at_each_size_and_told() -> None:
     assert all(min(row.ours_us, row.static_us, row.numpy_us, row.compile_s) > 0 for row in rows)
     assert "NumPy" in lesson.lengths_table(rows).data
     sentence = " ".join(lesson.last_sentence(made, rows, 24, 6).split())
-    assert "10 operators became 1 kernel, and 24 divisions of indices 6." in sentence
+    assert "became 1 kernel, and of 24 divisions that find elements 6 are left." in sentence
+
+
+def test_calls_that_a_compilation_costs_are_counted() -> None:
+    row = lesson.tables.Length(48, ours_us=4, static_us=3, numpy_us=23, compile_s=0.1)
+    assert row.calls_lost == pytest.approx(25_000)
+    assert "25,000" in lesson.lengths_table([row]).data
+
+
+def test_a_listing_has_inputs_operators_and_results(capsys: Captured) -> None:
+    lesson.listing(program("residual_layer_norm"))
+    first, second, *_, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("inputs %x [T, H], %bias [H]")
+    assert "%residual [B, S, H]" in first and second.strip() == "%inverse_width []"
+    assert last == "return %3, %20"
+    lesson.listing(lesson.without_facts())
+    said = capsys.readouterr().out
+    assert "%0 = concat(%old_k, %new_k)  [B, A, K, D]\n" in said
+    assert "\N{NO-BREAK SPACE}" not in said
 
 
 def test_a_fact_is_drawn_once_with_all_who_state_it() -> None:
