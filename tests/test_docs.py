@@ -44,7 +44,8 @@ SUFFIX = re.compile(r"\.(py|md|ipynb|txt|json|toml|yml|csv|sqlite|svg|png|html|j
 # Paths are written from one of these folders.
 FOLDERS = ("", "mlc_course")
 WRITTEN_BY_COMMANDS = {
-    "marks.csv", "marks.sqlite", "marks_feedback", "marks_not_graded.csv", ".grading", ".venv", "out"
+    "marks.csv", "marks.sqlite", "marks_feedback", "marks_not_graded.csv",
+    ".grading", ".venv", "out",
 }  # fmt: skip
 
 
