@@ -1,7 +1,7 @@
 """Kernels of all sizes for a CPU: rows side by side on the cores, columns in vectors.
 
-The columns of a pass are visited some vectors at a time; what the vectors leave over follows in
-narrower ones, and one by one. Where it is known that nothing is left over, nothing follows.
+The columns of a pass are visited vector by vector; what wide ones leave over follows in narrower
+ones. Where it is known that nothing is left over, nothing follows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from mlc_course.dynamic_shape.codegen.templates import (
 from mlc_course.dynamic_shape.codegen.vectors import ladder, wished
 from mlc_course.dynamic_shape.fusion import Flow, Kernel, Knowledge
 from mlc_course.mugraph.kernels import (
-    ONE,
     ZERO,
     Allocate,
     Compute,
@@ -32,7 +31,6 @@ from mlc_course.mugraph.kernels import (
     Read,
     Statement,
     const,
-    substituted,
     var,
 )
 
@@ -130,13 +128,11 @@ class _Rows:
         names = self.names
         for tile in visit.tiles:
             widest = 1 if tile.is_scalar else self.width
-            for width, start, steps in ladder(self.places, tile.sizes, widest, extent):
-                at = tile.first + first + start + var(names.step) * width
-                if steps == ONE:
-                    at = substituted(at, {names.step: ZERO})
-                body = at_width(tile.scope.statements, names, width, at)
-                loops += body if steps == ONE else [loop(names.step, steps, body)]
-                widths += [width] if width not in widths else []
+            for each in ladder(self.places, tile.sizes, widest, extent):
+                at = tile.first + first + each.start(names.step)
+                body = at_width(tile.scope.statements, names, each.width, at)
+                loops += each.visited(names.step, body)
+                widths += [each.width] if each.width not in widths else []
         before: list[Statement] = []
         after: list[Statement] = []
         for reduction in visit.reductions:
