@@ -161,6 +161,20 @@ def test_sizes_go_by_the_names_of_the_level() -> None:
     assert Flow(module.function).returned
 
 
+def test_sizes_that_are_equal_are_given_once() -> None:
+    (made,) = KERNELS["cpu"](plan(program("rotary_embedding")))
+    assert made.lowered.kernel.sizes == ("A", "B", "D", "E", "S")  # and not S2, which is S
+    (made,) = KERNELS["cpu"](plan(program("split_heads")))
+    assert made.lowered.kernel.sizes == ("A", "B", "D", "S", "W", "W0")
+
+
+def test_likely_values_of_an_equal_size_are_heeded() -> None:
+    module = program_of("x [R, C]; y [R, D]", "%0 = add(%x, %y) : [R, C]", "%0")
+    dims = [replace(dim, likely=(5,) if dim.name == "D" else ()) for dim in module.dims]
+    (made,) = KERNELS["cpu"](plan(replace(module, dims=tuple(dims))))
+    assert str(made.variants[0]) == "C == 5"
+
+
 @pytest.mark.parametrize(
     ("inputs", "lines", "told"),
     [
