@@ -12,6 +12,7 @@ from mlc_course.dynamic_shape.codegen.cpu_columns import column_kernel, is_of_co
 from mlc_course.dynamic_shape.codegen.passes import Pass, Passes, Reduction, divisions_of
 from mlc_course.dynamic_shape.codegen.places import Atom, Dims, Places, product
 from mlc_course.dynamic_shape.codegen.points import Names
+from mlc_course.dynamic_shape.codegen.row_memory import placed_in_results
 from mlc_course.dynamic_shape.codegen.templates import (
     Lowered,
     at_width,
@@ -86,7 +87,8 @@ class _Rows:
             self.row = self.row * TOGETHER + var(self.names.inner)
         atoms = [Atom(self.row, self.outer)] if self.outer else []
         atoms += [Atom(var(self.names.inner), self.inner)] if self.inner else []
-        self.passes = Passes(flow, kernel, places, self.names, atoms, columns)
+        self.passes = made = Passes(flow, kernel, places, self.names, atoms, columns)
+        self.kept = placed_in_results(made.passes, made.row_buffers, places.knowledge)
         tiles = [tile for each in self.passes.passes for tile in each.tiles]
         self.is_chunked = kernel.form == "loop" and not rows and len(tiles) == 1
 
@@ -112,8 +114,7 @@ class _Rows:
         for each in self.passes.passes:
             for tile in each.tiles if not self.is_chunked else ():
                 widths |= wished(self.places, tile.sizes, 1 if tile.is_scalar else self.width)
-        shared = self.passes.row_buffers
-        return lowered_of(self.name, self.passes.points, shared, count, body, widths)
+        return lowered_of(self.name, self.passes.points, self.kept, count, body, widths)
 
     def _body(self, first: Expr, extent: Expr | None) -> list[Statement]:
         """The statements of a row; of so many columns from ``first`` on, where they are a chunk."""
