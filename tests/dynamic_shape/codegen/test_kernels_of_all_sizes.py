@@ -13,6 +13,7 @@ from kernels_at_sizes import EXACT, KERNELS, all_values, check_at_sizes, close, 
 from shape_programs import program_of
 
 from mlc_course.dynamic_shape.codegen import divisions_at
+from mlc_course.dynamic_shape.codegen.templates import divisions_in
 from mlc_course.dynamic_shape.fusion import LEVELS, Flow, Knowledge, plan
 from mlc_course.dynamic_shape.ir import bind
 from mlc_course.dynamic_shape.programs import NAMES, example_inputs, example_sizes, program
@@ -47,6 +48,36 @@ def test_the_ten_programs_at_all_residues(name: str, target: str, full: bool) ->
         inputs = example_inputs(module, given)
         sizes = bind(module, {key: array.shape for key, array in inputs.items()})
         assert check_at_sizes(planned, target, inputs, sizes) >= len(planned.kernels)
+
+
+@pytest.mark.parametrize("name", ["masked_softmax", "rotary_embedding", "split_heads"])
+@pytest.mark.parametrize("neighbours", [1, 15, 16, 17, 37])
+def test_rows_of_several_blocks(name: str, neighbours: int) -> None:
+    """A block has 16 neighbours along an axis: fewer, as many, one more, and a prime number."""
+    module = program(name)
+    heads = name == "rotary_embedding"
+    for columns in (3, 16):
+        numbers = (2, 3, neighbours, columns) if heads else (2, neighbours, 2, columns)
+        inputs = example_inputs(module, example_sizes(name, *numbers))
+        sizes = bind(module, {key: array.shape for key, array in inputs.items()})
+        assert check_at_sizes(plan(module), "cpu", inputs, sizes)
+
+
+@pytest.mark.parametrize(("name", "heads"), [("masked_softmax", 12), ("split_heads", 2)])
+def test_a_batch_of_one_has_more_blocks_than_heads(name: str, heads: int) -> None:
+    module = program(name)
+    inputs = example_inputs(module, example_sizes(name, 1, 64, 2, 16))
+    sizes = bind(module, {key: array.shape for key, array in inputs.items()})
+    for made in KERNELS["cpu"](plan(module)):
+        kernel = made.lowered.kernel
+        assert kernel.at({each: sizes[each] for each in kernel.sizes}).blocks == 4 * heads
+
+
+def test_no_row_divides_to_find_its_mask() -> None:
+    """What is found by divisions is found for all rows of a block."""
+    (made,) = KERNELS["cpu"](plan(program("masked_softmax")))
+    inside = next(each for each in made.lowered.kernel.body if isinstance(each, Loop))
+    assert divisions_in(inside.body, frozenset((inside.name,))) == 0
 
 
 @pytest.mark.fuzz
