@@ -1,7 +1,7 @@
 """Variants of a kernel for sizes that a guard asks for, in front of the one for all sizes.
 
 A variant is the kernel itself with something in the place of a size: a likely value, or a multiple
-of a vector's width. So loops get a known length, and those for what vectors leave over go away.
+of a vector's width. So loops get a known length, and nothing is left for narrower vectors.
 Which variant runs is decided at the call, by its guard; the last one has none, and is always right.
 """
 
