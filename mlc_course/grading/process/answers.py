@@ -191,10 +191,12 @@ def own_error(error: Exception) -> UnmetCheck:
     """The diagnosis of an answer that raises an error of its own."""
     if isinstance(error, NotImplementedError):
         return not_written()
+    # One of the course's own errors is laid out to be read whole.
+    said = str(error) if isinstance(error, CourseError) else refusal_reason(error)
     return UnmetCheck(
         "your code raises an error",
         expected="no error",
-        got=f"{type(error).__name__}: {refusal_reason(error)}{_own_line(error)}",
+        got=f"{type(error).__name__}: {said}{_own_line(error)}",
         hint=NO_NAMES
         if TAKES_OBJECTS.search(str(error))
         else "call it in a cell of its own to see where",

@@ -8,8 +8,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from mlc_course.errors import UnmetCheck
-from mlc_course.grading.process.answers import produce
+from mlc_course.errors import UnmetCheck, UsageError
+from mlc_course.grading.process.answers import own_error, produce
 from mlc_course.tensor_program.problems import matmul
 from mlc_course.tensor_program.tir import IRModule, dump_program
 
@@ -55,3 +55,8 @@ def test_an_error_is_one_sentence_and_the_line_is_the_students(
     assert got in str(error.value.got) and "\n" not in str(error.value.got)
     assert str(error.value.got).endswith("(line 2 of schedule)")
     assert hint in str(error.value.hint)
+
+
+def test_an_error_of_the_course_is_told_whole() -> None:
+    error = own_error(UsageError("a size", expected="1 or more", got=0, hint="count again"))
+    assert all(part in str(error.got) for part in ("a size", "1 or more", "0", "count again"))
