@@ -119,8 +119,10 @@ def verify_all_sizes(
        shows at r = 1 and at r = t - 1; remainders between them select the same code with another
        number in its comparisons, which are all of the form ``i < r``.
     *What is assumed.* That exp, log, max and others are, to Q, variables that belong to the steps.
-    That arrays have the shapes of the graph, which a call checks. Rounding is not looked at, nor
-    what TVM makes of a kernel.
+    That a kernel's conditions are those of ``sized_lowering``: one that asks whether a size is
+    above 1000, or leaves a remainder of 7, has a body that no size here runs. That arrays have the
+    shapes of the graph, which a call checks. Rounding is not looked at, nor what TVM makes of a
+    kernel.
 
     Raises ``Undecided`` for a graph that is neither shown to be equal to the program nor to differ,
     and for one that divides the terms of a sum by sums of their own. Raises ``GraphError`` for a

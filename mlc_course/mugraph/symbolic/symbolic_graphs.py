@@ -292,7 +292,8 @@ def _checked_axes(
             raise GraphError(
                 f"{graph.equations[place]}: {size} is not free, in {obstacle(graph, place, axis)}",
                 expected=f"an axis {axis} along which {kind}, whatever their number",
-                got="an operator that needs all of it, or knows how much it is",
+                got="an operator that needs all of it, or knows how much it is, or tensors cut by "
+                f"{axis} that no operator joins",
             )
     for equation in block.equations:
         for loop, _ in dict(equation.attributes).get("fmap", ()):

@@ -5,24 +5,39 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from mlc_course.errors import CourseError, GraphError, SizeError, Undecided, UsageError
+from mlc_course.errors import (
+    CourseError,
+    GraphError,
+    ShapeError,
+    SizeError,
+    Undecided,
+    UsageError,
+)
 from mlc_course.mugraph.cpu_kernels import Cpu, lower_sized
-from mlc_course.mugraph.ir import parse, run
+from mlc_course.mugraph.ir import Floats, evaluate, parse, run
+from mlc_course.mugraph.kernel_checks import first_fault, values
 from mlc_course.mugraph.kernels import SizedKernel
 from mlc_course.mugraph.programs import free_sized
+from mlc_course.mugraph.runtime import empty
 from mlc_course.mugraph.symbolic import (
     AllSizes,
     SymbolicGraph,
+    compile_symbolic,
     symbolic_graph,
     variants,
     verify_all_sizes,
 )
 
 FOUR_LANES = Cpu(lanes=4, registers=16)
+EXACT = Floats(np.float64, np.float64)
 
 
 def lower(symbolic: SymbolicGraph, place: int, *, exact: bool) -> SizedKernel:
@@ -367,3 +382,189 @@ def test_an_operand_as_large_as_a_tile_does_not_fit_a_short_one() -> None:
     assert verdict(AS_LARGE.replace("c=4", "1"), {"b": 4}).equal
     with pytest.raises(CourseError):
         symbolic_graph(parse(AS_LARGE), {"b": 2})
+
+
+# ---- graphs that are drawn, beside NumPy
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> str:
+    """A graph that adds up some formulas along rows, in a loop, and goes on with these sums."""
+    tiles = {"x": "x", "v": "x", "g": "g", "c": "c"}  # by name: those of one kind, or rows of one
+    lines = ["v = load(V, imap={x: 0}, fmap={k: 1})", "g = load(G, fmap={k: 1})"]
+    lines += ["c = load(C, imap={x: 0})"]
+    maps = st.sampled_from(["exp", "neg", "square", "relu", "silu", "tanh", "sigmoid"])
+    numbers = st.sampled_from(["2", "-1/3", "1/n", "3*b/n", "1/sqrt(n)", "1/n/sqrt(b)"])
+
+    def new(line: str, kind: str, among: dict[str, str]) -> str:
+        name = f"t{len(lines)}"
+        lines.append(f"{name} = {line}")
+        among[name] = kind
+        return name
+
+    def formula(among: dict[str, str]) -> None:
+        one, other = draw(st.sampled_from([*among])), draw(st.sampled_from([*among]))
+        joint = among[one] if among[one] == among[other] else "x"
+        choices = [
+            lambda: new(f"{draw(maps)}({one})", among[one], among),
+            lambda: new(f"scale({one}, by={draw(numbers)})", among[one], among),
+            lambda: new(f"clamp({one}, low=-1, high={draw(numbers)})", among[one], among),
+            lambda: new(
+                f"{draw(st.sampled_from(['add', 'sub', 'mul', 'maximum']))}({one}, {other})",
+                joint,
+                among,
+            ),
+        ]
+        draw(st.sampled_from(choices))()
+
+    for _ in range(draw(st.integers(0, 4))):
+        formula(tiles)
+    sums = dict[str, str]()
+    for _ in range(draw(st.integers(1, 3))):
+        x = draw(st.sampled_from([name for name, kind in tiles.items() if kind == "x"]))
+        match draw(st.sampled_from(["sum", "max", "online"])):
+            case "sum":
+                new(f"accumulate({new(f'sum({x}, axis=1)', '', {})})", "c", sums)
+            case "max":
+                new(f"accumulate_max({new(f'max({x}, axis=1)', '', {})})", "c", sums)
+            case _:
+                top = new(f"running_max({new(f'max({x}, axis=1)', '', {})})", "", {})
+                weights = new(f"exp({new(f'sub({x}, {top})', '', {})})", "", {})
+                part = new(f"sum({weights}, axis=1)", "", {})
+                new(f"accumulate_rescaled({part}, {top})", "c", sums)
+    for _ in range(draw(st.integers(0, 3))):
+        formula(sums)
+    lines += ["xv = add(x, v)", "xvg = add(xv, g)", "xvgc = add(xvg, c)"]  # all cut alike
+    lines += ["part = sum(xvgc, axis=1)", "all = accumulate(part)"]
+    outputs = draw(st.lists(st.sampled_from([*sums]), min_size=1, max_size=2))
+    for n, each in enumerate(outputs):
+        lines += [f"y{n} = add({each}, all)", f"Y{n} = store(y{n}, omap={{x: 0}})"]
+    head = "g(X[b=8, n=8], V[b, n], G[1, n], C[b, 1]):\n  block grid(x=2) loop(k=2):\n"
+    inside = "".join(f"    {each}\n" for each in ["x = load(X, imap={x: 0}, fmap={k: 1})", *lines])
+    return f"{head}{inside}  return {', '.join(f'Y{n}' for n in range(len(outputs)))}\n"
+
+
+extents = st.integers(1, 9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows(), extents, extents, st.integers(1, 20), st.integers(1, 30), st.integers(0, 99))
+def test_drawn_graphs_are_right_at_drawn_sizes(
+    text: str, tile_b: int, tile_n: int, b: int, n: int, seed: int
+) -> None:
+    """Both variants of their kernels, beside one block and one step on the whole tensors."""
+    symbolic = symbolic_graph(parse(text), {"b": tile_b, "n": tile_n})
+    whole = parse(text.replace("grid(x=2) loop(k=2)", "grid(x=1) loop(k=1)"))
+    whole = whole.resized({"b": b, "n": n})
+    rng = np.random.default_rng(seed)
+    inputs = {name: rng.standard_normal(shape) for name, shape in whole.input_shapes.items()}
+    with np.errstate(all="ignore"):
+        wanted = evaluate(whole, [*inputs.values()], EXACT)
+    for choices in variants(symbolic, lower).values():
+        for each in choices:
+            if not each.admits({"b": b, "n": n}):
+                continue
+            kernel = each.at({"b": b, "n": n})
+            assert first_fault(kernel) is None
+            with np.errstate(all="ignore"):
+                found = values(kernel, [inputs[each.name] for each in kernel.inputs], EXACT)
+            for one, other in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
+
+
+@settings(max_examples=3, deadline=None)
+@given(rows())
+def test_drawn_graphs_are_decided_to_be_right(text: str) -> None:
+    found = verdict(text, {"b": 2, "n": 3})
+    assert found.equal, found
+
+
+@pytest.mark.parametrize("operator", ["clamp(x, low=-1, high=2)", "clamp(x, low=-1, high=1/n)"])
+def test_a_largest_of_least_is_masked_as_a_maximum(operator: str) -> None:
+    """Padding is minus infinity: a maximum of no numbers, and no minimum of some."""
+    lines = [f"t = {operator}", "top = max(t, axis=1)", "y = accumulate_max(top)"]
+    assert verdict(in_rows(*lines), {"b": 2, "n": 4}).equal
+
+
+# ---- calls
+
+
+def of_ones(*shape: int) -> Any:
+    array = empty(shape, "float32")
+    array[...] = 1
+    return array
+
+
+def test_outputs_are_arrays_of_their_own_that_every_call_overwrites() -> None:
+    text = in_blocks("y = exp(x)").replace("return Y", "return Y, X, Y, X")
+    x = of_ones(5, 3)
+    bound = compile_symbolic(parse(text), {"b": 4, "n": 4}, threads=1).bind(x)
+    for number in (1, 2):
+        x[...] = number
+        outputs = bound()
+        for found, wanted in zip(outputs, [np.exp(x), x] * 2, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    arrays = [x, *outputs]
+    assert not any(
+        np.may_share_memory(one, other) for k, one in enumerate(arrays) for other in arrays[:k]
+    )
+
+
+def test_a_size_along_both_dimensions_of_an_input_is_one_number() -> None:
+    text = in_blocks("y = exp(x)").replace("n=8", "b")
+    square = compile_symbolic(parse(text), {"b": 4}, threads=1)
+    np.testing.assert_allclose(square(of_ones(5, 5))[0], math.e, rtol=1e-6)
+    with pytest.raises(ShapeError, match="input X: its shape"):
+        square.sizes_of({"X": (3, 5)})
+    with pytest.raises(ShapeError, match="input X: its shape"):
+        square(of_ones(3, 5))
+
+
+class Shaped:
+    """What is no array, but has a shape."""
+
+    def __init__(self, shape: object) -> None:
+        self.shape = shape
+
+
+def test_shapes_that_are_none_are_refused() -> None:
+    exps = compile_symbolic(parse(in_blocks("y = exp(x)")), {"b": 4, "n": 4}, threads=1)
+    with pytest.raises(SizeError, match="too many elements"):
+        exps(np.broadcast_to(np.float32(1), (1 << 40, 4)))
+    for shape in (("a", 4), (3.0, 4), (0, 4), (-1, 4)):
+        with pytest.raises(ShapeError, match="its shape"):
+            exps(Shaped(shape))
+    with pytest.raises(UsageError, match="an array"):
+        exps(Shaped(None))
+
+
+def test_a_program_that_nothing_is_compared_with_is_refused() -> None:
+    with pytest.raises(UsageError, match="not compared"):
+        compile_symbolic(parse(in_blocks("y = exp(x)")), {"b": 4}, program=parse(NOWHERE))
+
+
+def test_a_guard_without_conditions_says_so() -> None:
+    found = verdict(in_blocks("y = exp(x)"), {"b": 1})
+    assert found.guards == ("Y exact: any sizes",)
+
+
+def test_threads_may_call_the_same_kernels_at_different_sizes() -> None:
+    compiled = compile_symbolic(free_sized("softmax_in_two_passes"), {"b": 4, "n": 32})
+    wrong: list[tuple[int, ...]] = []
+
+    def call(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(50):
+            x = of_ones(int(rng.integers(1, 20)), int(rng.integers(2, 120)))
+            x[...] = rng.standard_normal(x.shape)
+            weights = np.exp(x.astype(np.float64))
+            wanted = weights / weights.sum(1, keepdims=True)
+            if np.abs(compiled(x)[0] - wanted).max() > 1e-5:
+                wrong.append(x.shape)
+
+    threads = [Thread(target=call, args=(seed,)) for seed in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
