@@ -108,9 +108,9 @@ def verify_all_sizes(
        alternating sum of Q(F0 + the terms of some of the others) over all choices of them is 0, as
        it is for every polynomial of a degree below k. So Q of all of them follows from Q of fewer:
        if it is 0 on 1 to d + 1 steps, whatever the terms are, then on any number. Those are looked
-       at, with and without a short one at the end, and every combination of them where there are
-       sums over several sizes. An entry that has a size along several dimensions knows as many of
-       its terms beforehand, so one more number is looked at for each.
+       at, with and without a short one at the end; and where there are sums over several sizes, all
+       combinations with up to d steps more than one of each. An entry that has a size along several
+       dimensions knows as many of its terms beforehand, so one more number is looked at for each.
     4. An accumulator that scales what it has does the same in every step after the first, to a
        state of which an output shows a part. What it shows after two steps and after three is
        right only if all of its state is right after two, whatever the tiles are; and then it is
@@ -254,8 +254,8 @@ def deciding_sizes(
     Each size has all numbers of full tiles from none up, with remainders 0, 1 and t - 1: as many as
     sums over it need, or a grid. Every combination of sizes that tiles divide and sizes that they
     do not is among them, each time with different numbers of tiles, and different extents, of all.
-    Of sizes that sums are over every combination of numbers of tiles is among them too: a product
-    of two sums may be 0 as long as one of them is.
+    Of sizes that sums are over combinations of numbers of tiles are among them too: a product of
+    two sums may be 0 as long as one of them is.
     """
     summed = _summed(symbolic, program)
     most = {
@@ -273,16 +273,24 @@ def deciding_sizes(
         for turn, size in enumerate(each[name]):
             others = [own[(turn + k) % len(own)] for k, own in enumerate(each.values(), which + 1)]
             found[(*others[:which], size, *others[which + 1 :])] = None
-    if len(summed) > 1:
-        for rest in (0, 1):  # full tiles, and a last one that is short
-            counted = (
-                [n * tile + rest * (tile - 1) for n in range(1, most[name] + 1)]
-                if name in summed
-                else each[name][-1:]
-                for name, tile in symbolic.tiles.items()
-            )
-            found |= dict.fromkeys(itertools.product(*counted))
+    found |= dict.fromkeys(_together(symbolic.tiles, {name: most[name] for name in summed}))
     return tuple(dict(zip(names, sizes, strict=True)) for sizes in found)
+
+
+def _together(tiles: Mapping[str, int], most: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
+    """Yield extents of all sizes, where several are summed over: few tiles of all at a time.
+
+    A product of sums over several sizes has so many factors in all as one of sums over one.
+    """
+    if len(most) < 2:
+        return
+    counts = [range(1 if name in most else BLOCKS, most.get(name, BLOCKS) + 1) for name in tiles]
+    for steps in itertools.product(*counts):
+        more = sum(n - 1 for n, name in zip(steps, tiles, strict=True) if name in most)
+        if more < max(most.values()):
+            pairs = list(zip(steps, tiles.values(), strict=True))
+            yield tuple(n * tile for n, tile in pairs)
+            yield tuple(max(n * tile - 1, min(2, tile)) for n, tile in pairs)
 
 
 def _summed(symbolic: SymbolicGraph, program: KernelGraph | None) -> set[str]:
