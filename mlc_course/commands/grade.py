@@ -54,14 +54,20 @@ def run(
     keeps what is graded. Raises ``UsageError`` on bad arguments before anything is graded.
     """
     check_file(out, (".csv",))
+    sandbox = chosen(sandbox)
+    _tell(_which_sandbox(sandbox))
     exams = exams_in(solutions)
     submissions = find(folder, exams)
     handed_in = {each.assignment for each in submissions}
     exams = [exam for exam in exams if exam.assignment in handed_in]
     start = executor_for(executor, jobs)
-    store = Store(out.with_suffix(".sqlite"))
+    store = Store(out.with_suffix(".sqlite"), sandbox=sandbox)
+    if store.forged:
+        _tell(
+            f"{store.path}: {store.forged} results were not written by this command, or without "
+            "its key; graded again"
+        )
     settings = Settings(sandbox=sandbox, seed=store.seed)
-    _tell(_which_sandbox(chosen(sandbox)))
     missing = without_notebook(folder, submissions)
     if missing:
         _tell(f"no notebook of this course: {', '.join(missing)}")
@@ -73,11 +79,14 @@ def run(
             failed = grade_all(submissions, exams, store, settings, start)
             race_all(exams, store, settings)
         except KeyboardInterrupt:
-            kept = {(each.student, each.assignment) for each in store.marks()}
-            done = sum((each.student, each.assignment) in kept for each in submissions)
+            digests = {exam.assignment: exam.digest for exam in exams}
+            done = sum(store.has(each, digests[each.assignment]) for each in submissions)
+            store.close()
             _tell(f"stopped: {done} of {len(submissions)} graded; the same command goes on")
             return INTERRUPTED
-    current = {(each.student, each.assignment) for each in submissions}
+    digests = {exam.assignment: exam.digest for exam in exams}
+    graded = [each for each in submissions if store.has(each, digests[each.assignment])]
+    current = {(each.student, each.assignment) for each in graded}
     marks = [each for each in store.marks() if (each.student, each.assignment) in current]
     write(marks, out)
     _fill_gradebook(submissions, marks, solutions.parent)
@@ -145,13 +154,15 @@ def _which_sandbox(name: str) -> str:
     if name == BUBBLEWRAP:
         return "sandbox: bubblewrap; no network, no files but their own, limits on everything"
     return (
-        "sandbox: rlimits only, so that a submission may read every file that you may read\n"
+        "sandbox: rlimits only: time, memory and processes are limited, and nothing else is\n"
+        "  not protected: solutions, other submissions, marks and all your files can be read,\n"
+        "                 and changed; the network is open; other processes are seen\n"
         "  hint      apt-get install bubblewrap; or grade as a user who cannot read solutions/"
     )
 
 
 def _rows(marks: Sequence[Marks]) -> str:
-    lines = [f"{'student':<32} {'assignment':<34} {'points':>9} {'':>5}  note"]
+    lines = [f"{'student':<32} {'assignment':<34} {'points':>9} {'':>5}  {'sandbox':<10}  note"]
     for each in marks[:MOST_ROWS]:
         points = f"{each.points:g}/{each.out_of:g}"
         notes = [] if each.status == GRADED else [each.status]
@@ -159,10 +170,12 @@ def _rows(marks: Sequence[Marks]) -> str:
         notes += each.remarks[:1]
         lines.append(
             f"{each.student[:32]:<32} {each.assignment[:34]:<34} {points:>9} "
-            f"{percent(each):>4.0f}%  {'; '.join(notes)[:60]}"
+            f"{percent(each):>4.0f}%  {each.sandbox:<10}  {'; '.join(notes)[:60]}"
         )
     if len(marks) > MOST_ROWS:
         lines.append(f"... and {len(marks) - MOST_ROWS} more")
+    if not marks:
+        return "\n".join(lines)
     middle = statistics.median(map(percent, marks))
     lines.append(f"{len(marks)} submissions, half of them above {middle:.0f} %")
     return "\n".join(lines)

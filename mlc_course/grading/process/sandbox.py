@@ -81,18 +81,21 @@ def _without_namespaces(program: str) -> tuple[str, ...]:
 
 
 def chosen(name: str | None = None) -> str:
-    """The sandbox to use: bubblewrap where it works, else rlimits; or the one that is asked for.
+    """The sandbox to use: bubblewrap, or the one that is asked for.
 
-    Raises ``MachineError`` for bubblewrap where it does not work.
+    Raises ``MachineError`` for bubblewrap where it does not work: nothing weaker takes its place.
     """
+    name = name or BUBBLEWRAP
     if name == BUBBLEWRAP and not has_bubblewrap():
+        program = shutil.which("bwrap")
         raise MachineError(
-            "no bubblewrap",
+            "no bubblewrap, which keeps submissions away from solutions, marks and each other",
             expected="a program bwrap that may make namespaces",
-            got=shutil.which("bwrap") or "none on the PATH",
-            hint="apt-get install bubblewrap, or choose the sandbox rlimits",
+            got=f"{program}, which fails: {wall_fault(program)}" if program else "none on the PATH",
+            hint="apt-get install bubblewrap (mlc-course doctor says what else it needs); or "
+            "--sandbox rlimits, in which a submission can read solutions and change marks",
         )
-    return name or (BUBBLEWRAP if has_bubblewrap() else RLIMITS)
+    return name
 
 
 class Child:

@@ -198,6 +198,8 @@ def test_a_stopped_child_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_sandbox_that_is_not_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "has_bubblewrap", lambda: False)
-    assert sandbox.chosen() == RLIMITS
-    with pytest.raises(MachineError, match="apt-get install bubblewrap"):
-        sandbox.chosen(BUBBLEWRAP)
+    assert sandbox.chosen(RLIMITS) == RLIMITS
+    for asked in (None, BUBBLEWRAP):
+        with pytest.raises(MachineError, match="apt-get install bubblewrap") as caught:
+            sandbox.chosen(asked)
+        assert "--sandbox rlimits" in str(caught.value)
