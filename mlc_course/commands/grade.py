@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
-import os
 import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -32,8 +31,8 @@ from mlc_course.grading.course import (
     table,
     without_notebook,
 )
-from mlc_course.grading.process import BUBBLEWRAP, chosen
-from mlc_course.parallel import INTERRUPTED, executor_for
+from mlc_course.grading.process import BUBBLEWRAP, Limits, chosen, hide_memory, seen
+from mlc_course.parallel import ends_like_ctrl_c, executor_for
 
 MOST_ROWS = 150  # of the table that is printed; the CSV has all
 
@@ -61,39 +60,47 @@ def run(
     handed_in = {each.assignment for each in submissions}
     exams = [exam for exam in exams if exam.assignment in handed_in]
     start = executor_for(executor, jobs)
-    store = Store(out.with_suffix(".sqlite"), sandbox=sandbox)
-    if store.forged:
-        _tell(
-            f"{store.path}: {store.forged} results were not written by this command, or without "
-            "its key; graded again"
-        )
-    settings = Settings(sandbox=sandbox, seed=store.seed)
+    limits = Limits(hidden=_secret(folder, solutions, out))
+    if sandbox == BUBBLEWRAP:
+        seen(limits.hidden)  # raises where they cannot be hidden
+    else:
+        hide_memory()  # the key of the marks is in it
     missing = without_notebook(folder, submissions)
     if missing:
         _tell(f"no notebook of this course: {', '.join(missing)}")
-    with tempfile.TemporaryDirectory(prefix="mlc-grade-") as scratch:
-        os.environ["TMPDIR"] = scratch  # for the workers: what one that is killed leaves behind
+    digests = {exam.assignment: exam.digest for exam in exams}
+    kept = Store(out.with_suffix(".sqlite"), sandbox=sandbox)
+    with contextlib.closing(kept) as store, ends_like_ctrl_c() as status:
+        settings = Settings(limits, sandbox, store.seed)
+        if store.forged:
+            _tell(
+                f"{store.path}: {store.forged} entries were written by something else, or without "
+                "its key; what they were about is graded again"
+            )
         try:
             for exam in exams:
                 prepare(exam, solutions, store, settings)
             failed = grade_all(submissions, exams, store, settings, start)
             race_all(exams, store, settings)
         except KeyboardInterrupt:
-            digests = {exam.assignment: exam.digest for exam in exams}
             done = sum(store.has(each, digests[each.assignment]) for each in submissions)
-            store.close()
             _tell(f"stopped: {done} of {len(submissions)} graded; the same command goes on")
-            return INTERRUPTED
-    digests = {exam.assignment: exam.digest for exam in exams}
-    graded = [each for each in submissions if store.has(each, digests[each.assignment])]
-    current = {(each.student, each.assignment) for each in graded}
-    marks = [each for each in store.marks() if (each.student, each.assignment) in current]
+            return status()
+        graded = [each for each in submissions if store.has(each, digests[each.assignment])]
+        current = {(each.student, each.assignment) for each in graded}
+        marks = [each for each in store.marks() if (each.student, each.assignment) in current]
     write(marks, out)
     _fill_gradebook(submissions, marks, solutions.parent)
-    store.close()
     print(json.dumps([_record(each) for each in marks], indent=2) if as_json else _rows(marks))
     _tell(f"marks: {out}   feedback: {_feedback(out)}   {len(failed)} not graded")
     return 1 if failed else 0
+
+
+def _secret(folder: Path, solutions: Path, out: Path) -> tuple[Path, ...]:
+    """The folders that no submission may see: where answers, submissions and marks lie."""
+    course = solutions.resolve().parent
+    own = [course] if (course / SETTINGS).exists() else []  # with its gradebook and its history
+    return tuple(each.resolve() for each in (solutions, folder, out.parent, *own))
 
 
 def write(marks: Sequence[Marks], out: Path) -> None:
@@ -143,7 +150,13 @@ def _tell(text: str) -> None:
 
 
 def _record(marks: Marks) -> dict[str, Any]:
-    return {"points": marks.points, "out_of": marks.out_of} | asdict(marks)
+    """Marks as JSON that may be handed on: what hidden checks asked is not in it."""
+    tree = {"points": marks.points, "out_of": marks.out_of} | asdict(marks)
+    for test in tree["tests"]:
+        test["hidden"] = [
+            {each: found[each] for each in ("kind", "verdict")} for found in test["hidden"]
+        ]
+    return tree
 
 
 def _feedback(out: Path) -> Path:
