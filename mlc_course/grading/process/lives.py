@@ -263,6 +263,7 @@ class WarmParent:
         self._control.close()
         if self.pid == os.getpid():
             self._process.kill()
+            self._process.wait()
 
 
 _lock = threading.RLock()
@@ -296,6 +297,14 @@ def forget(parent: WarmParent) -> None:
     with _lock:
         for key in [key for key, each in _parents.items() if each is parent]:
             del _parents[key]
+
+
+def end_warm_parents() -> None:
+    """End the warm parents of this process now; otherwise they end with it."""
+    for each in [*_parents.values()]:
+        if each is not None and each.pid == os.getpid():
+            each.stop()
+            forget(each)
 
 
 def warm_works() -> bool:

@@ -71,11 +71,13 @@ def _leave(work: Callable[[], int]) -> None:
     status = REFUSED
     try:
         status = work()
+    except SystemExit as end:
+        status = end.code if type(end.code) is int else int(end.code is not None)
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
     finally:
-        os._exit(status)
+        os._exit(status & 0xFF)
 
 
 def _keep(

@@ -99,7 +99,10 @@ def points(store: Store) -> dict[str, float]:
 
 RIGHT = "twice = lambda x: x + x"
 WRONG = "twice = lambda x: 2"
-KILLS_ITS_GRADER = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"
+# Without walls: its parent is a warden, whose parent is the grader.
+KILLS_ITS_GRADER = """\
+import os, psutil
+psutil.Process(os.getppid()).parent().kill()"""
 
 
 def test_any_executor_will_do(solutions: Path, store: Store, hand_in: HandIn) -> None:
