@@ -145,9 +145,13 @@ class Child:
         return ""
 
     def _tree(self) -> list[psutil.Process]:
+        known = {each.pid: each for each in list(self._seen)}  # stop() may add to it meanwhile
         with contextlib.suppress(psutil.Error):
-            self._seen.update(self._life.root.children(recursive=True))
-        return [each for each in self._seen if _alive(each)]
+            for pid in lives.below(self._life.root):
+                if pid not in known or not _alive(known[pid]):
+                    with contextlib.suppress(psutil.Error):
+                        self._seen.add(psutil.Process(pid))
+        return [each for each in list(self._seen) if _alive(each)]
 
     def _kill(self) -> None:
         """Inside bubblewrap all die with the first one; others one by one, while any is left."""
