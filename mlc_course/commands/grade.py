@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
-import os
 import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -32,8 +31,8 @@ from mlc_course.grading.course import (
     table,
 )
 from mlc_course.grading.handed_in import Left, collect
-from mlc_course.grading.process import BUBBLEWRAP, chosen
-from mlc_course.parallel import INTERRUPTED, executor_for
+from mlc_course.grading.process import BUBBLEWRAP, Limits, chosen, hide_memory, seen
+from mlc_course.parallel import ends_like_ctrl_c, executor_for
 
 MOST_ROWS = 150  # of the table that is printed; the CSV has all
 MOST_LEFT = 20  # lines of the list of what is not graded; its CSV has all
@@ -57,37 +56,54 @@ def run(
     ``UsageError`` on bad arguments before anything is graded.
     """
     check_file(out, (".csv",))
+    sandbox = chosen(sandbox)
+    _tell(_which_sandbox(sandbox))
     exams = exams_in(solutions)
     submissions, left = collect(folder, exams)
     handed_in = {each.assignment for each in submissions}
     exams = [exam for exam in exams if exam.assignment in handed_in]
     start = executor_for(executor, jobs)
-    store = Store(out.with_suffix(".sqlite"))
-    settings = Settings(sandbox=sandbox, seed=store.seed)
-    _tell(_which_sandbox(chosen(sandbox)))
-    with tempfile.TemporaryDirectory(prefix="mlc-grade-") as scratch:
-        os.environ["TMPDIR"] = scratch  # for the workers: what one that is killed leaves behind
+    limits = Limits(hidden=_secret(folder, solutions, out))
+    if sandbox == BUBBLEWRAP:
+        seen(limits.hidden)  # raises where they cannot be hidden
+    else:
+        hide_memory()  # the key of the marks is in it
+    digests = {exam.assignment: exam.digest for exam in exams}
+    kept = Store(out.with_suffix(".sqlite"), sandbox=sandbox)
+    with contextlib.closing(kept) as store, ends_like_ctrl_c() as status:
+        settings = Settings(limits, sandbox, store.seed)
+        if store.forged:
+            _tell(
+                f"{store.path}: {store.forged} entries were written by something else, or without "
+                "its key; what they were about is graded again"
+            )
         try:
             for exam in exams:
                 prepare(exam, solutions, store, settings)
             failed = grade_all(submissions, exams, store, settings, start)
             race_all(exams, store, settings)
         except KeyboardInterrupt:
-            kept = {(each.student, each.assignment) for each in store.marks()}
-            done = sum((each.student, each.assignment) in kept for each in submissions)
+            done = sum(store.has(each, digests[each.assignment]) for each in submissions)
             _tell(f"stopped: {done} of {len(submissions)} graded; the same command goes on")
-            return INTERRUPTED
-    current = {(each.student, each.assignment) for each in submissions}
-    marks = [each for each in store.marks() if (each.student, each.assignment) in current]
+            return status()
+        graded = [each for each in submissions if store.has(each, digests[each.assignment])]
+        current = {(each.student, each.assignment) for each in graded}
+        marks = [each for each in store.marks() if (each.student, each.assignment) in current]
     left += tuple(Left(each.path, FAILED) for each in failed)
     write(marks, left, out)
     _fill_gradebook(submissions, marks, solutions.parent)
-    store.close()
     print(json.dumps(_record(marks, left), indent=2) if as_json else _rows(marks))
     _tell(f"marks: {out}   feedback: {_feedback(out)}")
     if left:
         _tell(_left_lines(left, _not_graded(out)))
     return 1 if left else 0
+
+
+def _secret(folder: Path, solutions: Path, out: Path) -> tuple[Path, ...]:
+    """The folders that no submission may see: where answers, submissions and marks lie."""
+    course = solutions.resolve().parent
+    own = [course] if (course / SETTINGS).exists() else []  # with its gradebook and its history
+    return tuple(each.resolve() for each in (solutions, folder, out.parent, *own))
 
 
 def write(marks: Sequence[Marks], left: Sequence[Left], out: Path) -> None:
@@ -143,8 +159,13 @@ def _tell(text: str) -> None:
 
 
 def _record(marks: Sequence[Marks], left: Sequence[Left]) -> dict[str, Any]:
-    graded = [{"points": each.points, "out_of": each.out_of} | asdict(each) for each in marks]
-    return {"marks": graded, "not_graded": [asdict(each) for each in left]}
+    """Marks as JSON that may be handed on: what hidden checks asked is not in it."""
+    trees = [{"points": each.points, "out_of": each.out_of} | asdict(each) for each in marks]
+    for test in (test for tree in trees for test in tree["tests"]):
+        test["hidden"] = [
+            {each: found[each] for each in ("kind", "verdict")} for found in test["hidden"]
+        ]
+    return {"marks": trees, "not_graded": [asdict(each) for each in left]}
 
 
 def _feedback(out: Path) -> Path:
@@ -166,13 +187,15 @@ def _which_sandbox(name: str) -> str:
     if name == BUBBLEWRAP:
         return "sandbox: bubblewrap; no network, no files but their own, limits on everything"
     return (
-        "sandbox: rlimits only, so that a submission may read every file that you may read\n"
+        "sandbox: rlimits only: time, memory and processes are limited, and nothing else is\n"
+        "  not protected: solutions, other submissions, marks and all your files can be read,\n"
+        "                 and changed; the network is open; other processes are seen\n"
         "  hint      apt-get install bubblewrap; or grade as a user who cannot read solutions/"
     )
 
 
 def _rows(marks: Sequence[Marks]) -> str:
-    lines = [f"{'student':<32} {'assignment':<34} {'points':>9} {'':>5}  note"]
+    lines = [f"{'student':<32} {'assignment':<34} {'points':>9} {'':>5}  {'sandbox':<10}  note"]
     for each in marks[:MOST_ROWS]:
         points = f"{each.points:g}/{each.out_of:g}"
         notes = [] if each.status == GRADED else [each.status]
@@ -180,10 +203,12 @@ def _rows(marks: Sequence[Marks]) -> str:
         notes += each.remarks[:1]
         lines.append(
             f"{each.student[:32]:<32} {each.assignment[:34]:<34} {points:>9} "
-            f"{percent(each):>4.0f}%  {'; '.join(notes)[:60]}"
+            f"{percent(each):>4.0f}%  {each.sandbox:<10}  {'; '.join(notes)[:60]}"
         )
     if len(marks) > MOST_ROWS:
         lines.append(f"... and {len(marks) - MOST_ROWS} more")
+    if not marks:
+        return "\n".join(lines)
     middle = statistics.median(map(percent, marks))
     lines.append(f"{len(marks)} submissions, half of them above {middle:.0f} %")
     return "\n".join(lines)

@@ -24,7 +24,7 @@ from mlc_course.grading.course.feedback import page
 from mlc_course.grading.course.grader import Marks, grade, reference_ratios, run_races
 from mlc_course.grading.course.store import Store, table
 from mlc_course.grading.handed_in import collect
-from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Limits, has_bubblewrap
+from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Limits, has_bubblewrap, lives
 
 TESTS = Path(__file__).parents[2]
 sys.path.insert(0, str(TESTS))
@@ -252,6 +252,7 @@ def test_a_name_is_only_a_name(tmp_path: Path, name: bytes) -> None:
 def test_nothing_is_left(graded: Corpus) -> None:
     graded.wait()
     assert not list(graded.scratch.iterdir())
+    lives.end_warm_parents()
     commands = [" ".join(each.cmdline()) for each in psutil.Process().children(recursive=True)]
     assert not [each for each in commands if "mlc_course.grading" in each]
     for path in TRACES:
