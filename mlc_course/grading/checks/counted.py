@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mlc_course.errors import UnmetCheck, UsageError
 from mlc_course.grading.checks.checking import Examined
 from mlc_course.grading.process import Program
-from mlc_course.tensor_program.memory import Cache, count
+from mlc_course.tensor_program.memory import Cache, count, jumps
 from mlc_course.tensor_program.schedule import lookup as names
-from mlc_course.tensor_program.tir import REDUCTION, Schedule, accesses
+from mlc_course.tensor_program.tir import REDUCTION, Access, Schedule, accesses
 
 
 @dataclass(frozen=True)
@@ -24,19 +25,37 @@ class _OnBench:
         raise NotImplementedError
 
 
+# Of one buffer, for each operation of the problem. A product in a good order makes one jump for each
+# row of its inner loop: 0.10 where a row has 5 elements, the shortest rows that are asked about. In
+# a bad order each multiply-add jumps: 0.25 or more, where one of two products is in a bad order.
+MOST_JUMPS = 1 / 8
+
+
 @dataclass(frozen=True)
 class InnerStride(_OnBench):
-    """Along the innermost loop of a block, no address moves by more than ``at_most`` elements."""
+    """A program walks along rows: hardly any address moves by more than ``at_most`` elements.
 
-    block: str
+    Along the innermost loop of ``block`` that has more than one turn, no address does; without a
+    block, along no innermost loop of the program. In the whole run, conditions, other blocks and
+    repeated work included, few do.
+    """
+
+    block: str = ""
     at_most: int = 1
     kind: ClassVar[str] = "structure"
 
     def inspect(self, subject: Program) -> str:
-        names = (self.block, f"{self.block}_update")  # the second one after hoist_init
-        found = [each for each in accesses(subject.module) if each.block in names]
+        loop = self._along_loops(accesses(subject.module))
+        self._in_the_run(subject)
+        return f"along {loop} every address moves by {self.at_most} element or less"
+
+    def _along_loops(self, found: tuple[Access, ...]) -> str:
+        """Name the inner loop; raises ``UnmetCheck`` where an address moves by more along it."""
+        known = sorted({each.block for each in found})
+        if self.block:
+            names = (self.block, f"{self.block}_update")  # the second one after hoist_init
+            found = tuple(each for each in found if each.block in names)
         if not found:
-            known = sorted({each.block for each in accesses(subject.module)})
             raise UnmetCheck(
                 f"no block {self.block}",
                 expected=f"a block named {self.block}",
@@ -44,17 +63,33 @@ class InnerStride(_OnBench):
                 hint="keep the block that the exercise names",
             )
         for each in found:
-            stride = each.strides[-1] if each.strides else 0
-            if stride is None or abs(stride) > self.at_most:
+            loop, stride = each.turning[-1] if each.turning else (None, 0)
+            if loop and (stride is None or abs(stride) > self.at_most):
                 moved = "in no fixed steps" if stride is None else f"by {stride} elements"
                 raise UnmetCheck(
-                    f"the inner loop {each.loops[-1].name} strides {moved} in {each.buffer}",
+                    f"the inner loop {loop.name} strides {moved} in {each.buffer}",
                     expected=f"{self.at_most}" if self.at_most else "0",
                     got="no constant" if stride is None else stride,
                     hint="which loop moves the last index by one? That one belongs inside",
                 )
-        name = found[0].loops[-1].name if found[0].loops else "(none)"
-        return f"along the inner loop {name} every address moves by {self.at_most} element or less"
+        if not self.block:
+            return "every inner loop"
+        return f"the inner loop {found[0].turning[-1][0].name if found[0].turning else '(none)'}"
+
+    def _in_the_run(self, subject: Program) -> None:
+        """Raise ``UnmetCheck`` where the addresses of a buffer jump as in a bad order."""
+        totals: Counter[tuple[str, bool]] = Counter()
+        for place in jumps(subject.module, self.at_most):
+            totals[place.buffer, place.writes] += place.jumps
+        most = int(subject.problem.flops * MOST_JUMPS)
+        (buffer, writes), worst = max(totals.items(), key=lambda each: each[1])
+        if worst > most:
+            raise UnmetCheck(
+                f"the addresses at which {buffer} is {'written' if writes else 'read'} jump",
+                expected=f"at most {most:,} times by more than {self.at_most} element in the run",
+                got=f"{worst:,} times",
+                hint="which loop moves the last index by one? That one belongs inside",
+            )
 
 
 @dataclass(frozen=True)

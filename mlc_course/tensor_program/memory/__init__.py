@@ -1,7 +1,7 @@
 """What does memory cost? Misses and bytes counted on simulated caches, and this machine's limits.
 
 Read ``cache`` first: it counts misses of a program. ``traffic_by_buffer`` charges the bytes to
-buffers, ``reuse_distance`` tells which cache would be large enough; ``probes`` and
+buffers, ``jumps`` counts accesses that do not walk along rows, ``reuse_distance`` tells which cache would be large enough; ``probes`` and
 ``peak_and_bandwidth`` measure this machine.
 """
 
@@ -16,6 +16,7 @@ from mlc_course.tensor_program.memory.cache import (
     levels,
     sequence,
 )
+from mlc_course.tensor_program.memory.jumps import Jumps, jumps
 from mlc_course.tensor_program.memory.peak_and_bandwidth import Roofs, higher, measure_roofs, roofs
 from mlc_course.tensor_program.memory.probes import Probe, chase, measure_hierarchy, per_level, ring
 from mlc_course.tensor_program.memory.reuse_distance import Reuse, reuse
@@ -25,6 +26,7 @@ __all__ = [
     "AddressTrace",
     "Cache",
     "Counter",
+    "Jumps",
     "Placed",
     "Probe",
     "Reuse",
@@ -37,6 +39,7 @@ __all__ = [
     "counter",
     "higher",
     "int64_array",
+    "jumps",
     "levels",
     "peak_and_bandwidth",
     "measure_hierarchy",

@@ -6,7 +6,7 @@ the loops, conditions and accesses of a program in order; nearly every analysis 
 """
 
 from mlc_course.tensor_program.tir import addresses, formulas, tvm
-from mlc_course.tensor_program.tir.access_strides import accesses
+from mlc_course.tensor_program.tir.access_strides import Access, accesses
 from mlc_course.tensor_program.tir.addresses import (
     PAGE,
     buffer_bytes,
@@ -116,6 +116,7 @@ __all__ = [
     "Fact",
     "check_flattening",
     "ALIGNMENT",
+    "Access",
     "Array",
     "Bound",
     "BufferType",
