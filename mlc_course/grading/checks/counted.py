@@ -11,7 +11,17 @@ from mlc_course.grading.checks.checking import Examined
 from mlc_course.grading.process import Program
 from mlc_course.tensor_program.memory import Cache, count, jumps
 from mlc_course.tensor_program.schedule import lookup as names
-from mlc_course.tensor_program.tir import REDUCTION, Access, Schedule, accesses
+from mlc_course.tensor_program.tir import (
+    REDUCTION,
+    Access,
+    Schedule,
+    Touch,
+    accesses,
+    every_step,
+    main_function,
+    variables,
+    walk,
+)
 
 
 @dataclass(frozen=True)
@@ -25,9 +35,9 @@ class _OnBench:
         raise NotImplementedError
 
 
-# Of one buffer, for each operation of the problem. A product in a good order makes one jump for each
-# row of its inner loop: 0.10 where a row has 5 elements, the shortest rows that are asked about. In
-# a bad order each multiply-add jumps: 0.25 or more, where one of two products is in a bad order.
+# Of one buffer, for each operation of the problem. In a good order there is a jump for each row of
+# the inner loop: 0.10 where rows have 5 elements, the shortest that are asked about. In a bad order
+# each multiply-add jumps: 0.25, where one of two products is in a bad order.
 MOST_JUMPS = 1 / 8
 
 
@@ -120,7 +130,8 @@ class AxisKinds(_OnBench):
                 got=", ".join(known) or "loops alone",
                 hint="keep the block that the exercise names",
             )
-        kinds = "".join(map(_letter, sch.get(sch.get_sblock(name)).iter_vars))
+        block = sch.get(sch.get_sblock(name))
+        kinds = "".join(map(_letter, block.iter_vars))
         if sorted(kinds) != sorted(self.kinds):
             raise UnmetCheck(
                 f"the axes of block {self.block} have other kinds",
@@ -128,7 +139,39 @@ class AxisKinds(_OnBench):
                 got=kinds or "no axis",
                 hint="move one axis and hold the others: is another element written, or the same?",
             )
+        self._are_used(subject, name, block)
         return f"the axes of block {self.block} are {kinds}"
+
+    def _are_used(self, subject: Program, name: str, block: Any) -> None:
+        """Raise ``UnmetCheck`` unless the block does the work, and each axis what its kind says."""
+        touches = [t for t in every_step(walk(subject.module)) if isinstance(t, Touch)]
+        *inputs, result = main_function(subject.module).params
+        elsewhere = [t.block for t in touches if t.buffer in inputs and t.block != name]
+        if elsewhere:
+            given = ", ".join(str(each.name) for each in inputs)
+            raise UnmetCheck(
+                f"block {self.block} does not do the work",
+                expected=f"{given} read in block {self.block} alone",
+                got=f"read in {elsewhere[0]}",
+            )
+        indices = [
+            index
+            for t in touches
+            if t.writes and t.block == name and t.buffer.same_as(result)
+            for index in t.indices
+        ]
+        used = {var for index in indices for var in variables(index)}
+        for axis in block.iter_vars:
+            if (axis.var in used) != (_letter(axis) == "S"):
+                raise UnmetCheck(
+                    f"axis {axis.var.name} of block {self.block} is declared {_letter(axis)}",
+                    expected="S for each axis that indexes what it writes, R for one that it sums "
+                    "over",
+                    got=f"{axis.var.name} {'moves' if axis.var in used else 'does not move'} "
+                    f"{result.name}",
+                    hint="move one axis and hold the others: is another element written, or the "
+                    "same?",
+                )
 
 
 def _letter(axis: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from mlc_course.exercise import (
 )
 from mlc_course.lessons.kit import column_sums
 from mlc_course.tensor_program.processor import grouped, simulate, writes_by_worker
-from mlc_course.tensor_program.tir import accesses
+from mlc_course.tensor_program.tir import Access, Loop, accesses
 
 LOOPS = {
     "even": [10] * 240,
@@ -150,30 +151,49 @@ def repaired(mine: Any) -> None:
 
 
 def x_is_shared_out(program: Program) -> str:
-    """Return that X is read in a parallel loop of four tasks or more, each reading another part."""
-    reads = [each for each in accesses(program.module) if each.buffer == "X"]
-    for each in reads:
-        found = [
-            (loop, stride)
-            for loop, stride in zip(each.loops, each.strides, strict=True)
-            if loop.kind == "parallel"
-        ]
-        if not found:
-            loops = ", ".join(f"{loop.name} ({loop.kind})" for loop in each.loops)
-            raise UnmetCheck(
-                "X is not read in parallel",
-                expected="a parallel loop around every read of X",
-                got=f"the loops {loops}",
-                hint='steps.parallel(sch, "S_rf", ...) on the loop that counts the workers',
-            )
-        loop, stride = found[0]
-        if loop.extent < 4 or stride == 0:
-            raise UnmetCheck(
-                "fewer than four workers share X",
-                expected="four tasks or more, each with other elements of X",
-                got=f"loop {loop.name}, {loop.extent} tasks, X moves by {stride}",
-            )
+    """Return that X is read in a parallel loop of four tasks or more, each reading another part.
+
+    What one thread reads alone is at most half as much as X: the sums of as many workers as there
+    may be. 8 workers read 128 numbers for 64 rows of X, 16 workers 256; one thread that sums all
+    rows reads 1,024, from X or from a copy of it.
+    """
+    alone = 0
+    for each in accesses(program.module):
+        if each.writes:
+            continue
+        found = [pair for pair in each.turning if pair[0].kind == "parallel"]
+        if each.buffer == "X":
+            _check_parallel(each, found)
+        elif not found and each.buffer != program.problem.result.name:
+            alone += prod(loop.extent for loop in each.loops)
+    most = prod(program.problem.operands[0].shape) // 2
+    if alone > most:
+        raise UnmetCheck(
+            "one thread does most of the work",
+            expected=f"at most {most:,} numbers that are read outside of parallel loops",
+            got=f"{alone:,}",
+            hint="the sums belong into the parallel loop, and not only a copy of X",
+        )
     return "X is read in parallel"
+
+
+def _check_parallel(each: Access, found: list[tuple[Loop, int | None]]) -> None:
+    """Raise ``UnmetCheck`` unless the first parallel loop around a read of X shares X out."""
+    if not found:
+        loops = ", ".join(f"{loop.name} ({loop.kind})" for loop in each.loops)
+        raise UnmetCheck(
+            "X is not read in parallel",
+            expected="a parallel loop around every read of X",
+            got=f"the loops {loops}",
+            hint='steps.parallel(sch, "S_rf", ...) on the loop that counts the workers',
+        )
+    loop, stride = found[0]
+    if loop.extent < 4 or stride == 0:
+        raise UnmetCheck(
+            "fewer than four workers share X",
+            expected="four tasks or more, each with other elements of X",
+            got=f"loop {loop.name}, {loop.extent} tasks, X moves by {stride}",
+        )
 
 
 def nothing_is_shared(program: Program) -> str:

@@ -1,8 +1,8 @@
 """What does memory cost? Misses and bytes counted on simulated caches, and this machine's limits.
 
 Read ``cache`` first: it counts misses of a program. ``traffic_by_buffer`` charges the bytes to
-buffers, ``jumps`` counts accesses that do not walk along rows, ``reuse_distance`` tells which cache would be large enough; ``probes`` and
-``peak_and_bandwidth`` measure this machine.
+buffers, ``jumps`` counts the accesses that do not walk along rows, ``reuse_distance`` tells which
+cache would be large enough; ``probes`` and ``peak_and_bandwidth`` measure this machine.
 """
 
 from mlc_course.tensor_program.memory import cache, peak_and_bandwidth, probes, reuse_distance

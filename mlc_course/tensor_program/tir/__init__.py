@@ -6,7 +6,7 @@ the loops, conditions and accesses of a program in order; nearly every analysis 
 """
 
 from mlc_course.tensor_program.tir import addresses, formulas, tvm
-from mlc_course.tensor_program.tir.access_strides import Access, accesses
+from mlc_course.tensor_program.tir.access_strides import Access, Loop, accesses
 from mlc_course.tensor_program.tir.addresses import (
     PAGE,
     buffer_bytes,
@@ -62,6 +62,7 @@ from mlc_course.tensor_program.tir.traversal import (
     main_function,
     name_of,
     operands,
+    variables,
     walk,
     with_body,
 )
@@ -135,6 +136,7 @@ __all__ = [
     "STACK_BYTES",
     "KINDS",
     "LIMITS",
+    "Loop",
     "LoopRV",
     "MAIN",
     "MEANINGS",
@@ -205,6 +207,7 @@ __all__ = [
     "tvm",
     "undefined_vars",
     "use_threads",
+    "variables",
     "walk",
     "wildcard",
     "with_body",
