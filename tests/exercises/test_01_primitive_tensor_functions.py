@@ -97,10 +97,6 @@ HEAD = "import numpy as np\ndef linear_relu(X, W, b, out):\n"
             "your loops raise an error",
         ),
         (loops(end="W[0, 0] = 0.0\n    return out"), "an input is written"),
-        (
-            loops(end="return [[*row] for row in out]"),
-            "memory of your own",
-        ),
         (loops(end="return out + 0.0"), "the result is in another array"),
     ],
 )

@@ -16,10 +16,10 @@ from mlc_course.tensor_program.memory.cache import (
     levels,
     sequence,
 )
-from mlc_course.tensor_program.memory.jumps import Jumps, jumps
 from mlc_course.tensor_program.memory.peak_and_bandwidth import Roofs, higher, measure_roofs, roofs
 from mlc_course.tensor_program.memory.probes import Probe, chase, measure_hierarchy, per_level, ring
 from mlc_course.tensor_program.memory.reuse_distance import Reuse, reuse
+from mlc_course.tensor_program.memory.row_jumps import Jumps, jumps
 from mlc_course.tensor_program.memory.traffic_by_buffer import Traffic, traffic
 
 __all__ = [
