@@ -21,7 +21,7 @@ from mlc_course.exercise import (
     scheduled,
     written,
 )
-from mlc_course.lessons.kit import begun, run_once
+from mlc_course.lessons.kit import begun, check_work, run_once
 from mlc_course.lessons.lesson_09_vectorization.row_problems import row_dots, weighted_columns
 from mlc_course.machine import describe
 from mlc_course.tensor_program.processor import assembly, longest_chain
@@ -45,6 +45,7 @@ MOST_SCALARS = 640
 
 def sums_stay(program: Program) -> str:
     """Check that there are hardly any stores in the hot loop."""
+    check_work(program)
     found = assembly(program.module).histogram()
     if 4 * found["store"] > found["arithmetic"] or found["spill"]:
         raise UnmetCheck(
@@ -59,6 +60,7 @@ def sums_stay(program: Program) -> str:
 
 def several_chains(program: Program) -> str:
     """Check that there are two chains or more."""
+    check_work(program)
     found = assembly(program.module)
     total, chain = found.histogram()["arithmetic"], longest_chain(found)
     if total < 2 * chain:

@@ -22,6 +22,7 @@ from mlc_course.exercise import (
     scheduled,
     spills,
 )
+from mlc_course.lessons.kit import check_work
 from mlc_course.machine import describe
 from mlc_course.tensor_program.memory import address_trace
 from mlc_course.tensor_program.problems import Array, matmul
@@ -283,6 +284,7 @@ def full_vectors(program: Program) -> str:
 
 def few_loads(program: Program) -> str:
     """Return what the hot loop does; raise ``UnmetCheck`` where it loads too often."""
+    check_work(program)
     found = assembly(program.module)
     loads = found.loads / max(found.multiply_adds, 1)
     if found.multiply_adds and loads > MOST_LOADS:
