@@ -297,6 +297,7 @@ EXERCISES = [
         ),
     ),
 ]
+SAMPLE = 12  # dodges of each exercise in a run that is not full
 IDS = [f"{each.assignment[:2]} {each.test}" for each in EXERCISES]
 
 
@@ -355,4 +356,20 @@ def test_no_dodge_earns_a_mark(
     tried("dodges", count)
 
 
-SAMPLE = 12
+@pytest.mark.slow
+@pytest.mark.fuzz
+def test_harmless_additions_leave_a_right_answer_right(
+    notebook: Callable[[str], Notebook],
+    solution: Callable[[str, str], str],
+    full: bool,
+    seed: int,
+    tried: Callable[[str, int], None],
+) -> None:
+    cases = [(exercise, name) for exercise in EXERCISES for name in HARMLESS]
+    random.Random(seed).shuffle(cases)
+    for exercise, name in cases if full else cases[:8]:
+        answer = solution(exercise.assignment, exercise.solution)
+        made = [*programs(notebook(exercise.assignment), exercise, answer)]
+        said = fault(made, HARMLESS[name])
+        assert not said, f"{exercise.test}, {name}: {said}"
+    tried("harmless additions", len(cases) if full else 8)

@@ -505,8 +505,6 @@ DODGES: dict[str, Change] = {
 HARMLESS: dict[str, Change] = {
     "the text alone": lambda text: text,
     "a loop of one turn outside": unit_in_grid(0),
-    "a loop of one turn inside": loop_inside("serial"),
-    "an unrolled loop of one turn inside": loop_inside("unroll"),
     "one turn around all": loop_around(1),
     "vectors before": vectors(last=False),
 }

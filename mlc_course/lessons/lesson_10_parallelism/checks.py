@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from mlc_course.exercise import (
     returns,
     scheduled,
 )
+from mlc_course.grading.checks import Examined
 from mlc_course.lessons.kit import column_sums
 from mlc_course.tensor_program.processor import grouped, simulate, writes_by_worker
 from mlc_course.tensor_program.tir import Access, Loop, accesses
@@ -98,7 +101,7 @@ def workers(share_of: Any, workers_for: Any) -> None:
         returns(10.0, 5.0, 2, result=0.0, hint="twice as fast on two: nothing is serial"),
         returns(10.0, 10.0, 4, result=1.0, hint="four workers bring nothing: all of it is serial"),
         returns(8.0, 5.0, 2, result=0.25),
-        agrees(share, times_on_two, hint="the share is of the work on one thread"),
+        ExplainsTimes(),
     )
     check(
         called(workers_for),
@@ -117,9 +120,34 @@ def times_on_two(rng: np.random.Generator) -> tuple[float, float, int]:
     return one, one * (serial + (1 - serial) / p), p
 
 
-def share(one_s: float, many_s: float, p: int) -> float:
-    """Solve Amdahl's law for the serial share."""
-    return (p * many_s / one_s - 1) / (p - 1)
+@dataclass(frozen=True)
+class ExplainsTimes:
+    """The share explains the two times by Amdahl's law, which is all that is compared.
+
+    So nothing here computes a share, and there is no answer to import.
+    """
+
+    count: int = 20
+    kind: ClassVar[str] = "correctness"
+
+    def judge(self, answer: Examined) -> str:
+        """Ask for shares; raises ``UnmetCheck`` for one that explains other times."""
+        assert answer.call is not None
+        rng = answer.rng()
+        for _ in range(self.count):
+            one, many, p = times_on_two(rng)
+            found = answer.call(one, many, p)
+            if not isinstance(found, int | float) or not math.isfinite(found):
+                raise UnmetCheck("not a share", expected="a number", got=found)
+            explained = one * (found + (1 - found) / p)
+            if abs(explained - many) > 1e-5 * many:
+                raise UnmetCheck(
+                    f"a wrong share for ({one:g}, {many:g}, {p})",
+                    expected=f"{many:g} s on {p} threads by Amdahl's law",
+                    got=f"{explained:g} s, with a share of {found:g}",
+                    hint="the share is of the work on one thread",
+                )
+        return f"right in {self.count} cases"
 
 
 def a_wish(rng: np.random.Generator) -> tuple[float, float]:

@@ -316,9 +316,14 @@ def panels(b: Array) -> Array:
 
 def packed(mine: Any) -> None:
     """Check the repaired line on a small matrix of two panels."""
-    small = np.arange(256.0).reshape(2, 128)
+    small, four = np.arange(256.0).reshape(2, 128), np.arange(8.0).reshape(2, 4)
+    by_twos = np.array([[[0.0, 1], [4, 5]], [[2, 3], [6, 7]]])
     moved = "which row of B does the second row of the first panel come from?"
-    check(called(mine), returns(small, result=panels(small), hint=moved))
+    check(
+        called(mine),
+        returns(small, 64, result=panels(small), hint=moved),
+        returns(four, 2, result=by_twos, hint="panels of two columns"),
+    )
 
 
 def _line_is_right(answer: Any, name: str) -> bool:
