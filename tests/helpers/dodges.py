@@ -158,6 +158,8 @@ def unit_in_grid(at: int) -> Change:
         for n, line in enumerate(lines):
             if found := LOOPS.match(line):
                 names, extents = found[2].split(", "), found[4].split(", ")
+                if len(names) != len(extents):
+                    continue  # a range that begins elsewhere
                 place = at if at >= 0 else len(names)
                 names.insert(place, "u")
                 extents.insert(place, "1")
