@@ -64,7 +64,7 @@ _CHEATS = (
     Cheat(lies.fewer_bits, "the program computes in another precision"),
     Cheat(lies.right_for_the_example, "a wrong result, in case 1 of 20"),
     Cheat(lies.remembered_by_address, "a wrong result, in case 1 of 20"),
-    Cheat(lies.two_faces, "main has other parameters than the problem"),
+    Cheat(lies.two_faces, "the function has other parameters than the problem"),
     Cheat(lies.a_pickle_that_acts, TYPE),
     Cheat(lies.work_at_import, STRIDE),
     Cheat(lies.numpy_in_place_of_a_program, "an answer of another kind"),
@@ -73,7 +73,7 @@ _CHEATS = (
     Cheat(patches.patched_clock, STRIDE),
     Cheat(patches.patched_check, WRONG),
     Cheat(patches.patched_grader, "a program that cannot be read"),
-    Cheat(patches.patched_tvm, "main has other parameters than the problem"),
+    Cheat(patches.patched_tvm, "the function has other parameters than the problem"),
     Cheat(patches.input_transformer, NOTHING),
     Cheat(patches.show_traceback, STRIDE),
     Cheat(patches.replaced_server, "'met' is not an array"),
@@ -188,6 +188,6 @@ _CHEATS = (
     Cheat(programs.enormous_text, "over the limit of one message"),
     Cheat(programs.two_functions, "not one TensorIR function main"),
     Cheat(programs.odd_names, "the result differs from float64 NumPy"),
-    Cheat(programs.other_parameters, "main has other parameters than the problem"),
+    Cheat(programs.other_parameters, "the function has other parameters than the problem"),
 )
 CHEATS = {each.write.__name__: each for each in _CHEATS}

@@ -119,7 +119,7 @@ WRONG = [
     (
         "repair-test",
         HEAD.replace("(24, 40)", "(24, 41)") + ZERO + sums("k, m, n", "40, 24, 56"),
-        "main has other parameters than the problem",
+        "the function has other parameters than the problem",
     ),
     ("repair-test", "def repaired(A, B, C):\n    C[:] = A @ B", "a TensorIR function"),
 ]

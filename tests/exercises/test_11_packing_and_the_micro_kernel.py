@@ -98,7 +98,7 @@ WRONG = [
     (
         "pack-test",
         pack_a('sch.transform_layout(block, ("read", 0), lambda m, k: (m // 16, k, m % 16))'),
-        "main has other parameters than the problem",
+        "the function has other parameters than the problem",
     ),
     ("pack-test", START + PACK.replace("block, 0", "block, 2"), "your code raises an error"),
     (

@@ -65,7 +65,7 @@ WRONG = [
     (
         "rows-test",
         rows(SHARE + STRIDED + "if x == 0:\n    " + BY_ONE.split("\n")[0] + "\n    out[row] = 0"),
-        "thread 0 wait at a barrier",
+        "thread 0 waits at a barrier",
     ),
     (
         "rows-test",

@@ -228,5 +228,5 @@ def _is_known(node: ast.Attribute, thread: str) -> bool:
 
 def _refused(node: ast.AST, expected: str, got: str = "") -> UnsafeProgram:
     line = getattr(node, "lineno", 1)
-    what = f"line {line}: a kernel of the exercises has no such thing"
+    what = f"line {line}: the functions of this exercise have no such thing"
     return UnsafeProgram(what, expected=expected, got=got or ast.unparse(node).splitlines()[0][:80])

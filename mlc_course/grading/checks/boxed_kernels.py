@@ -77,7 +77,9 @@ class Runs:
             ) from None
         except (TypeError, ValueError, ZeroDivisionError, UnboundLocalError) as error:
             raise UnmetCheck(
-                "your kernel raises an error", got=f"{type(error).__name__}: {error}"
+                "your kernel raises an error",
+                expected="no error",
+                got=f"{type(error).__name__}: {error}",
             ) from None
         if run.faults:
             fault = run.faults[0]
@@ -117,7 +119,7 @@ class Runs:
         for name, most in self.most.items():
             if counted[name] > most:
                 raise UnmetCheck(
-                    f"right, and too many {name}",
+                    f"right, but too many {name}",
                     expected=f"at most {most:,}",
                     got=f"{counted[name]:,}",
                     hint=_most_of(run, name),

@@ -157,8 +157,19 @@ def judged(checks: Sequence[Check], answer: Examined) -> list[Finding]:
     for each in sorted(checks, key=lambda c: c.kind == RATIO):
         if each.kind == RATIO and any(f.verdict is Verdict.UNMET for f in findings):
             break
-        findings.append(examine(each, answer))
+        found = examine(each, answer)
+        if found.verdict is not Verdict.UNMET or not _told(found, findings):
+            findings.append(found)
     return findings
+
+
+def _told(found: Finding, findings: Sequence[Finding]) -> bool:
+    """Tell whether an earlier example has shown this already, such as a dtype or an error."""
+    told = ((each.what, each.got, each.hint) for each in findings if each.verdict is Verdict.UNMET)
+    return any(
+        found.got == got and found.hint == hint and bool(hint or found.what == what)
+        for what, got, hint in told
+    )
 
 
 def _examined(subject: Subject) -> Examined:

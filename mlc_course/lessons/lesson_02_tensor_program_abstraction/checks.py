@@ -17,6 +17,7 @@ from mlc_course.exercise import (
     holds,
     problem,
     sealed,
+    shown,
     written,
 )
 from mlc_course.grading.checks import Examined
@@ -73,7 +74,7 @@ class Elements:
                 f"{asked.result.name}{list(at)} is wrong, and so are {len(wrong) - 1} others "
                 f"of {got.size}, where inputs are whole numbers",
                 expected=f"{wanted[at]:g}",
-                got=value,
+                got=shown(value),
                 hint=self.hint,
             )
         return f"all {got.size} elements are right where inputs are whole numbers"
