@@ -129,7 +129,7 @@ WRONG = [
     ),
     ("repair-test", "def packed(b, columns):\n    return b.reshape(b.shape[0], -1, columns)", "a wrong result"),
     ("repair-test", "def packed(b, columns):\n    return b.T", "shape (128, 2)"),
-    ("repair-test", "def packed(b, columns):\n    b.swapaxes(0, 1)", "is not an array"),
+    ("repair-test", "def packed(b, columns):\n    b.swapaxes(0, 1)", "reaches no return"),
     # 5. Counter-examples: what is a bad row?
     ("sets-test", "my_columns = 3072", "not two row lengths"),
     ("sets-test", columns(3000), "bad: not a row length of this exercise"),

@@ -139,8 +139,8 @@ WRONG = [
     ("pair-test", pair("a = mul(X, X); F = mul(a, X)", SAME), "the tester notices the difference"),
     ("pair-test", pair(SAME, "F = sub(X, z); z = sub(X, X)"), "nothing is called 'z'"),
     ("pair-test", pair("a = add(X, X); F = sub(a, X)", SAME), "they are the same function"),
-    ("pair-test", pair("F = scale(X, by=8)", SAME), "left: scale"),
-    ("pair-test", pair(SEVENTH, "F = exp(X)"), "right: exp"),
+    ("pair-test", pair("F = scale(X, by=8)", SAME), "left: an operator too many"),
+    ("pair-test", pair(SEVENTH, "F = exp(X)"), "right: an operator too many"),
     ("pair-test", pair(SEVENTH, SAME, "X[n=1]"), "left: other inputs"),
     ("pair-test", pair(SEVENTH, SAME, "X[n=4], Y[n]"), "left: other inputs"),
     ("pair-test", f"my_pair = [{text('l', SEVENTH)!r}, {text('r', SAME)!r}]", "not a pair"),
@@ -166,10 +166,10 @@ WRONG = [
     ("reasons-test", reasons(E="accepted, rightly"), "with apart=True"),
     # 6. What two steps hide
     ("hide-test", hide(eps="1/8"), "small sizes show the difference"),
-    ("hide-test", hide(steps=2), "no such loop"),
+    ("hide-test", hide(steps=2), "its loops are too short"),
     ("hide-test", hide(inputs="X[b=16, d=32]"), "other inputs"),
     ("hide-test", hide(eps="1/k"), "no size 'k'"),
-    ("hide-test", LOOPLESS, "no such loop"),
+    ("hide-test", LOOPLESS, "its loops are too short"),
     ("hide-test", hide(catch="luck"), "not one of the choices"),
     ("hide-test", hide(catch="larger primes"), "which sizes does screen test?"),
     # 5. Bug hunt

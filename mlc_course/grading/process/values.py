@@ -23,6 +23,7 @@ from mlc_course.errors import UsageError
 Array = NDArray[Any]
 NAMES = {bool: "True or False", int: "a whole number (int)", float: "a float"}
 TEXT = "a string is the text of a value: give the value itself, without str(...) or quotes"
+ONE = "a single value is asked for"
 A_LIST = "several values are returned as a list, [a, b], or a tuple, (a, b)"
 MAKES_INT = "// divides whole numbers and gives an int, / gives a float; int(...) converts"
 
@@ -89,7 +90,7 @@ def _way_out(value: object) -> str | None:
     if isinstance(value, Generator):
         return "list(...) makes a list of it; a function with yield in it makes generators"
     if type(value) is dict:
-        return "write the keys in quotes"
+        return "keys are strings, in quotes; and does the exercise ask for a dict?"
     if isinstance(value, Set):
         return "sorted(...) makes a list of it"
     if type(value) is np.ndarray:
@@ -185,8 +186,16 @@ def _difference(got: Value, expected: Value, tolerance: float) -> Difference | N
         return _first((key, _place(got[key], e, tolerance)) for key, e in items)
     if isinstance(expected, float) and type(got) in (int, float):
         return None if _near(got, expected, tolerance) else Difference(shown(got))
-    same = type(got) is type(expected) and got == expected
-    return None if same else Difference(shown(got))
+    if type(got) is type(expected) and got == expected:
+        return None
+    return Difference(shown(got), hint=_kind_hint(got, expected))
+
+
+def _kind_hint(got: Value, expected: Value) -> str:
+    """What to say about the kind of a value where another one is expected, or nothing."""
+    if type(got) is str and type(expected) in NAMES:
+        return TEXT
+    return ONE if type(got) in (list, dict, np.ndarray) else ""
 
 
 def _near(got: float, expected: float, tolerance: float) -> bool:

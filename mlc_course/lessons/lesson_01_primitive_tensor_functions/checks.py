@@ -112,7 +112,9 @@ class WritesOut:
                 returned = function(X, W, b, out)
             except (ArithmeticError, LookupError, NameError, TypeError, ValueError) as error:
                 got = f"{type(error).__name__}: {error}"
-                raise UnmetCheck("your loops raise an error", got=got) from None
+                raise UnmetCheck(
+                    "your loops raise an error", expected="no error", got=got
+                ) from None
             _check_written(returned, out, np.maximum(given[0] @ given[1] + given[2], 0))
             if not all(map(np.array_equal, given, (X, W, b))):
                 raise UnmetCheck("an input is written", expected="X, W and b unchanged")
@@ -126,13 +128,13 @@ def _check_written(returned: Any, out: Array, wanted: Array) -> None:
             "the result is in another array",
             expected="return out, after writing each of its elements",
             got="something else is returned",
+            hint="a program of a compiler writes where it is told to, and gets no new memory",
         )
     if not np.array_equal(out, wanted):
         raise UnmetCheck(
             "out does not hold the result",
             expected="relu(X W + b) in each element of out",
             got=f"{int((out != wanted).sum())} of {out.size} elements are wrong",
-            hint="a program of a compiler writes where it is told to, and gets no new memory",
         )
 
 

@@ -17,7 +17,6 @@ from mlc_course.exercise import (
     holds,
     problem,
     sealed,
-    shown,
     written,
 )
 from mlc_course.grading.checks import Examined
@@ -74,7 +73,7 @@ class Elements:
                 f"{asked.result.name}{list(at)} is wrong, and so are {len(wrong) - 1} others "
                 f"of {got.size}, where inputs are whole numbers",
                 expected=f"{wanted[at]:g}",
-                got=shown(value),
+                got=value,
                 hint=self.hint,
             )
         return f"all {got.size} elements are right where inputs are whole numbers"

@@ -111,7 +111,7 @@ def _check_witness(name: str, pair: Any) -> None:
             expected="[[i, j], [i, j]] with i and j from 1 to 6, or None",
             got=shown(pair),
         )
-    first, second = pair
+    first, second = ([int(n) for n in each] for each in pair)  # 2.0 is 2
     if not first < second:
         raise UnmetCheck(
             f"{name}: {second} does not run after {first} with i outside",

@@ -104,7 +104,7 @@ def _check_form(value: dict[str, Any]) -> None:
     if type(value["quarter"]) is not list or sorted(set(named)) != named:
         raise UnmetCheck(
             "quarter: not a list in alphabetical order",
-            expected='inputs, each once, such as ["G"]',
+            expected="a list of inputs, each once",
             got=shown(value["quarter"]),
         )
     numbers = value["times"] if type(value["times"]) is list else []

@@ -224,6 +224,25 @@ def test_wrong_values_are_not_called_right(got: Any, expected: Any, told: str) -
 
 
 @pytest.mark.parametrize(
+    ("got", "expected", "hint"),
+    [
+        ("0.02 s", 0.02, "the text of a value"),
+        ("[1]", [1], "the text of a value"),
+        ("[1]", ONES, "the text of a value"),
+        ([1.0, 2.0], 1.5, "a single value"),
+        (np.ones(2), 1.5, "a single value"),
+        (1.5, [1.5, "peak"], "several values"),
+        (1.5, "peak", ""),
+        (1.5, 2.5, ""),
+    ],
+)
+def test_another_kind_of_value_has_a_hint_of_its_own(got: Any, expected: Any, hint: str) -> None:
+    found = difference(got, expected, tolerance=1e-6)
+    assert found is not None
+    assert hint in found.hint and bool(hint) == bool(found.hint)
+
+
+@pytest.mark.parametrize(
     ("value", "hint"),
     [
         ({1, 2}, "sorted(...)"),
@@ -231,7 +250,7 @@ def test_wrong_values_are_not_called_right(got: Any, expected: Any, told: str) -
         (range(3), "list(...)"),
         (np.array(["a"]), "array.tolist()"),
         (np.array([None]), "array.tolist()"),
-        ({1: 2}, "keys in quotes"),
+        ({1: 2}, "in quotes"),
         (len, "call it"),
         (2j, "float(...)"),
     ],
