@@ -104,7 +104,7 @@ def solution() -> Callable[[str, str], str]:
 
 
 INTERNALS = re.compile(
-    r"Traceback|File \"|\.py\b|\btvm\.|\btirx?\.|site-packages|at 0x|<\w+ object|ipython|dtype=", re.I
+    r"Traceback|File \"|\.py\b|\btvm\.|\btirx?\.|site-packages|at 0x|mlc_course\.|<bound|<function| object>|ipython|dtype=", re.I
 )
 
 

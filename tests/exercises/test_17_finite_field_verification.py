@@ -125,6 +125,10 @@ WRONG = [
     ),
     ("mish-test", mish("return 0.5 * x"), "numbers are whole here"),
     ("mish-test", mish("return math.exp(x)"), "mish fails"),
+    ("mish-test", mish("return math.exp(x)"), "x stands for a formula here"),
+    ("mish-test", mish("return x if x > 0 else 0"), "x stands for a formula here"),
+    ("mish-test", mish("return m.exp(x) ** x"), "** a formula is more than a field has"),
+    ("mish-test", mish("return m.exp"), "got       a function, without (...)"),
     ("mish-test", mish("return 3"), "mish returns no formula of x"),
     ("mish-test", mish("return x * (1 + m.exp(x)) ** 2.5"), "powers are whole numbers"),
     (

@@ -164,12 +164,9 @@ def judged(checks: Sequence[Check], answer: Examined) -> list[Finding]:
 
 
 def _told(found: Finding, findings: Sequence[Finding]) -> bool:
-    """Tell whether an earlier example has shown this already, such as a dtype or an error."""
-    told = ((each.what, each.got, each.hint) for each in findings if each.verdict is Verdict.UNMET)
-    return any(
-        found.got == got and found.hint == hint and bool(hint or found.what == what)
-        for what, got, hint in told
-    )
+    """Tell whether an earlier example has the same hint, as for a dtype or an error."""
+    told = [(each.kind, each.hint) for each in findings if each.verdict is Verdict.UNMET]
+    return found in findings or bool(found.hint) and ("correctness", found.hint) in told
 
 
 def _examined(subject: Subject) -> Examined:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from mlc_course.errors import CourseError, UnmetCheck, check_known
 from mlc_course.grading.checks.checking import Examined
-from mlc_course.grading.process.values import shown as value_shown
+from mlc_course.grading.process import shown as value_shown
 from mlc_course.mugraph.cost import total, traffic
 from mlc_course.mugraph.ir import (
     BlockGraph,

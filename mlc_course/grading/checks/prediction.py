@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from mlc_course.errors import UnmetCheck, UsageError
 from mlc_course.grading.checks.checking import Examined
-from mlc_course.grading.process.values import shown
+from mlc_course.grading.process import shown
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Sealed:
         return f"all {len(keys)} are right"
 
     def _is_right(self, key: str, choice: object, right: str) -> bool:
-        if choice not in self.choices:
+        if type(choice) is not str or choice not in self.choices:
             raise UnmetCheck(
                 f"{key}: not one of the choices" if key else "not one of the choices",
                 expected=" | ".join(self.choices),

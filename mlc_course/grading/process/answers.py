@@ -218,7 +218,7 @@ def _way_out(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "a function that calls itself needs a case in which it does not"
     if isinstance(error, NameError):
-        return "is it misspelt, or from a cell that has not run?"
+        return "is it misspelt, not imported, or from a cell that has not run?"
     return "call it in a cell of its own to see where"
 
 
@@ -234,7 +234,7 @@ def _own_line(error: Exception) -> str:
 
 
 def _schedule(answer: object, program: str) -> str:
-    if not callable(answer):
+    if not callable(answer) or isinstance(answer, PrimFunc):
         raise _wrong_kind("a function that takes a schedule", answer)
     sch = Schedule(load_program(program))
     answer(sch)
@@ -257,7 +257,7 @@ def _program(answer: object, program: str) -> str:
 
 
 def _function(answer: object, program: str) -> str:
-    if not callable(answer):
+    if not callable(answer) or isinstance(answer, PrimFunc):
         raise _wrong_kind("a function", answer)
     return ""
 
@@ -273,12 +273,16 @@ def _value(answer: object, program: str) -> str:
 
 
 def _wrong_kind(expected: str, answer: object) -> UnmetCheck:
-    got = "a Python function" if inspect.isfunction(answer) else f"{type(answer).__name__}"
+    got = type(answer).__name__
+    if isinstance(answer, PrimFunc | IRModule):
+        got = "a TensorIR function"
+    elif inspect.isfunction(answer):
+        got = "a Python function"
     return UnmetCheck(
         "an answer of another kind",
         expected=expected,
         got=got,
-        hint="keep the name and the form that the exercise gives",
+        hint="keep the form that the exercise gives; does another cell use the name, too?",
     )
 
 

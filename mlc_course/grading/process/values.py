@@ -194,7 +194,7 @@ def _difference(got: Value, expected: Value, tolerance: float) -> Difference | N
 def _kind_hint(got: Value, expected: Value) -> str:
     """What to say about the kind of a value where another one is expected, or nothing."""
     if type(got) is str and type(expected) in NAMES:
-        return TEXT
+        return TEXT if any(map(str.isdigit, got)) else ""
     return ONE if type(got) in (list, dict, np.ndarray) else ""
 
 

@@ -102,4 +102,5 @@ def _never_more(value: Any) -> str | None:
     without, within = (count(each.mod, Cache())[0].misses for each in (plain, tiles))
     if within > 1.02 * without:
         return None
-    return f"{within:,} misses with the tiles, {without:,} without"
+    short = ": less than 2 % more" if within > without else ""
+    return f"{within:,} misses with the tiles, {without:,} without{short}"

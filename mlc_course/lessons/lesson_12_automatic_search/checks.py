@@ -64,7 +64,9 @@ def ranked(guesses: Any, name: str, true: list[float]) -> str:
         each = guesses[key]
         number = type(each) is list and all(type(g) in (int, float) and g == g for g in each)
         if not number or len(each) != count:
-            got = f"{len(each)} values" if type(each) is list else type(each).__name__
+            got = shown(each)
+            if type(each) is list:
+                got = f"{len(each)} values{'' if number else ', not all of them numbers'}"
             hint = "make it a list: list(map(float, guesses))" if type(each) is not list else None
             raise UnmetCheck(f"{key}: not a guess for each", expected=form, got=got, hint=hint)
         if len(set(each)) == 1:

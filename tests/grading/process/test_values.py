@@ -233,6 +233,7 @@ def test_wrong_values_are_not_called_right(got: Any, expected: Any, told: str) -
         (np.ones(2), 1.5, "a single value"),
         (1.5, [1.5, "peak"], "several values"),
         (1.5, "peak", ""),
+        ("different", 3, ""),
         (1.5, 2.5, ""),
     ],
 )
