@@ -219,6 +219,8 @@ def _way_out(error: Exception) -> str:
         return "a function that calls itself needs a case in which it does not"
     if isinstance(error, NameError):
         return "is it misspelt, not imported, or from a cell that has not run?"
+    if "NoneType" in text:
+        return "a value there is None: of a first case, or of a function that returns nothing?"
     return "call it in a cell of its own to see where"
 
 

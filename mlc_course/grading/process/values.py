@@ -25,6 +25,7 @@ NAMES = {bool: "True or False", int: "a whole number (int)", float: "a float"}
 TEXT = "a string is the text of a value: give the value itself, without str(...) or quotes"
 ONE = "a single value is asked for"
 A_LIST = "several values are returned as a list, [a, b], or a tuple, (a, b)"
+OUT_OF_LIST = "take it out of the list: [...][0]"
 MAKES_INT = "// divides whole numbers and gives an int, / gives a float; int(...) converts"
 
 # A value is None, a bool, int, float or str, an array, or a list or dict of values.
@@ -240,6 +241,8 @@ def _form(got: Value, expected: Value, tolerance: float) -> Difference | None:
 
 def _array_form(got: Value, expected: Array, tolerance: float) -> Difference | None:
     dtype, wanted = str(expected.dtype), f"an array of {expected.dtype}"
+    if type(got) is list and len(got) == 1 and not _difference(got[0], expected, tolerance):
+        return Difference("the right array, in a list", wanted, OUT_OF_LIST)
     if type(got) is list:
         made = _as_array(got)
         if made is None or _array_difference(made.astype(dtype), expected, tolerance):
@@ -309,7 +312,7 @@ def _number_form(got: Value, expected: float, tolerance: float) -> Difference | 
         number, form = got.item(), f"in an array of shape {got.shape}"
         hint = "array.item() is the number in it"
     elif type(got) is list and len(got) == 1:
-        number, form, hint = got[0], "in a list", "take it out of the list: [...][0]"
+        number, form, hint = got[0], "in a list", OUT_OF_LIST
     elif type(got) in NAMES and type(expected) is not float:
         form = f"as {NAMES[type(got)]}: {shown(got)}" if type(got) is not bool else f"as {got}"
         hint = "return True or False" if type(expected) is bool else MAKES_INT

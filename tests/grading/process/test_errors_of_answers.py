@@ -45,6 +45,7 @@ def answer() -> Callable[[str], object]:
         ),
         ("raise ValueError", "ValueError: ValueError", "in a cell of its own"),
         ("schedule(sch)", "RecursionError: maximum recursion", "a case in which it does not"),
+        ("len(None)", "TypeError: object of type 'NoneType'", "a value there is None"),
         ("reorderr(sch)", "NameError: name 'reorderr'", "is it misspelt"),
         ("sum(1 / 0 for _ in [1])", "ZeroDivisionError", "in a cell of its own"),
         (

@@ -178,6 +178,7 @@ ONES = np.ones(2, np.float32)
         (np.ones(2, np.int64), ONES, "in int64", "array.astype(np.float32)"),
         (np.ones(2, bool), ONES, "in bool", "array.astype(np.float32)"),
         (np.ones((2, 1), np.float32), ONES, "in shape (2, 1)", "array.reshape"),
+        ([ONES], ONES, "the right array, in a list", "take it out"),
         ([1, 1.0], ONES, "in a list", "np.array(..., np.float32)"),
         (np.array([3, 4]), [3, 4], "in an array", "array.tolist()"),
         ([[2], [1]], ([1], [2]), "in another order: [[2], [1]]", "sorted"),
