@@ -76,7 +76,7 @@ _CHEATS = (
     Cheat(patches.patched_tvm, "the function has other parameters than the problem"),
     Cheat(patches.input_transformer, NOTHING),
     Cheat(patches.show_traceback, STRIDE),
-    Cheat(patches.replaced_server, "'met' is not an array"),
+    Cheat(patches.replaced_server, "'met', which is no array"),
     Cheat(patches.at_exit, STRIDE),
     # exits
     Cheat(exits.exits_at_once, "the process ended itself, with status 0"),
@@ -118,7 +118,7 @@ _CHEATS = (
     Cheat(exhaustion.endless_recursion, "your code was ended"),
     Cheat(exhaustion.large_answers, "an answer is nested too deeply"),
     # messages
-    Cheat(messages.forged_replies, "'met' is not an array"),
+    Cheat(messages.forged_replies, "'met', which is no array"),
     Cheat(messages.half_a_message, TIME),
     Cheat(messages.enormous_length, "over the limit of one message"),
     Cheat(messages.wide_message, "cell number 2: a reply that cannot be read"),
