@@ -228,6 +228,20 @@ def add_grade(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--sandbox", choices=("bubblewrap", "rlimits"), help="default: the best here"
     )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="STUDENT",
+        help="grade this student again, with the same inputs, and nobody else; may be given several"
+        " times",
+    )
+    parser.add_argument(
+        "--no-gradebook",
+        dest="gradebook",
+        action="store_false",
+        help="a trial: neither read nor fill nbgrader's gradebook",
+    )
     _add_json_switch(parser, "print the marks as JSON")
 
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +49,23 @@ def run(
     jobs: int | None = None,
     executor: str | None = None,
     sandbox: str | None = None,
+    only: Sequence[str] = (),
+    gradebook: bool = True,
     as_json: bool = False,
 ) -> int:
     """Grade, print, write; 0 when everything that was handed in is graded, 1 when something is not.
 
     Beside ``out`` (CSV) are the marks themselves (``.sqlite``), a folder of feedback, and, if there
-    is something, a list of what is not graded and why. Ctrl-C keeps what is graded. Raises
-    ``UsageError`` on bad arguments before anything is graded.
+    is something, a list of what is not graded and why. Ctrl-C keeps what is graded. With ``only``,
+    these students are graded again and nobody else; the tables still have all who are graded.
+    Raises ``UsageError`` on bad arguments before anything is graded.
     """
     check_file(out, (".csv",))
     exams = exams_in(solutions)
     submissions, left = collect(folder, exams)
-    handed_in = {each.assignment for each in submissions}
-    exams = [exam for exam in exams if exam.assignment in handed_in]
+    wanted = of_students(submissions, only) if only else submissions
+    asked_for = {each.assignment for each in wanted}
+    exams = [exam for exam in exams if exam.assignment in asked_for]
     start = executor_for(executor, jobs)
     store = Store(out.with_suffix(".sqlite"))
     settings = Settings(sandbox=sandbox, seed=store.seed)
@@ -70,24 +75,41 @@ def run(
         try:
             for exam in exams:
                 prepare(exam, solutions, store, settings)
-            failed = grade_all(submissions, exams, store, settings, start)
+            failed = grade_all(wanted, exams, store, settings, start, again=bool(only))
             race_all(exams, store, settings)
         except KeyboardInterrupt:
             kept = {(each.student, each.assignment) for each in store.marks()}
-            done = sum((each.student, each.assignment) in kept for each in submissions)
-            _tell(f"stopped: {done} of {len(submissions)} graded; the same command goes on")
+            done = sum((each.student, each.assignment) in kept for each in wanted)
+            _tell(f"stopped: {done} of {len(wanted)} graded; the same command goes on")
             return INTERRUPTED
     current = {(each.student, each.assignment) for each in submissions}
     marks = [each for each in store.marks() if (each.student, each.assignment) in current]
     left += tuple(Left(each.path, FAILED) for each in failed)
     write(marks, left, out)
-    _fill_gradebook(submissions, marks, solutions.parent)
+    if gradebook:
+        _fill_gradebook(submissions, marks, solutions.parent)
     store.close()
     print(json.dumps(_record(marks, left), indent=2) if as_json else _rows(marks))
     _tell(f"marks: {out}   feedback: {_feedback(out)}")
     if left:
         _tell(_left_lines(left, _not_graded(out)))
     return 1 if left else 0
+
+
+def of_students(submissions: Sequence[Submission], names: Sequence[str]) -> list[Submission]:
+    """The submissions of these students; raises ``UsageError`` for a name that has none."""
+    known = dict.fromkeys(each.student for each in submissions)
+    for name in names:
+        if name not in known:
+            folded = {each.casefold(): each for each in known}
+            similar = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+            raise UsageError(
+                f"no submission of {name!r}",
+                expected="a student's name as the table of marks has it",
+                got=name,
+                hint=f"did you mean {folded[similar[0]]}?" if similar else None,
+            )
+    return [each for each in submissions if each.student in names]
 
 
 def write(marks: Sequence[Marks], left: Sequence[Left], out: Path) -> None:
