@@ -87,7 +87,7 @@ def run(
     left += tuple(Left(each.path, FAILED) for each in failed)
     write(marks, left, out)
     if gradebook:
-        _fill_gradebook(submissions, marks, solutions.parent)
+        _fill_gradebook(folder, submissions, marks, solutions.parent)
     store.close()
     print(json.dumps(_record(marks, left), indent=2) if as_json else _rows(marks))
     _tell(f"marks: {out}   feedback: {_feedback(out)}")
@@ -130,8 +130,10 @@ def write(marks: Sequence[Marks], left: Sequence[Left], out: Path) -> None:
             _tell(f"no feedback for {each.student!r}: {error}")
 
 
-def _fill_gradebook(submissions: Sequence[Submission], marks: Sequence[Marks], root: Path) -> None:
-    """Show the marks in nbgrader's gradebook, where the course has one."""
+def _fill_gradebook(
+    folder: Path, submissions: Sequence[Submission], marks: Sequence[Marks], root: Path
+) -> None:
+    """Show the marks in nbgrader's gradebook, where the course has one, and give feedback back."""
     if not (root / SETTINGS).exists():
         return
     if importlib.util.find_spec("nbgrader") is None:
@@ -140,23 +142,21 @@ def _fill_gradebook(submissions: Sequence[Submission], marks: Sequence[Marks], r
     # Here, because it takes two seconds and most courses are graded without it.
     from mlc_course.grading.nbgrader import STUDENT, Entry, record_marks
 
-    notebooks = {(each.student, each.assignment): each.notebook for each in submissions}
+    handed_in = {(each.student, each.assignment): each for each in submissions}
     named = [each for each in marks if STUDENT.fullmatch(each.student)]
     for each in marks:
         if each not in named:
             _tell(f"{each.student!r} is no name for nbgrader's gradebook; see the CSV")
-    record_marks(
-        (
-            Entry(
-                each.student,
-                each.assignment,
-                {test.grade_id: test.points for test in each.tests},
-                notebooks[each.student, each.assignment],
-            )
-            for each in named
-        ),
-        root=root,
-    )
+    entries = []
+    for each in named:
+        own = handed_in[each.student, each.assignment]
+        points = {test.grade_id: test.points for test in each.tests}
+        file = folder / own.path if own.path else None
+        page = feedback.page(each)
+        entries.append(Entry(each.student, each.assignment, points, own.notebook, file, page))
+    pages = record_marks(entries, root=root)
+    if pages:
+        _tell(f"pages for nbgrader release_feedback: {pages}")
 
 
 def _tell(text: str) -> None:

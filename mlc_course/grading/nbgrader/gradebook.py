@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ STUDENT = re.compile(
     r"[^./\\*?\[\]{}][^/\\*?\[\]{}]*"
 )  # names one folder, and no pattern of nbgrader's
 
+COLLECTED_WITH = ("timestamp.txt", "submission_secret.txt")  # written by nbgrader submit
+
 # What nbformat raises for a file that anything may be in.
 NO_NOTEBOOK = (
     ValueError,
@@ -42,17 +45,23 @@ class Entry:
     """One student's marks for one assignment.
 
     ``points`` has an entry for every cell that is graded automatically, by its ``grade_id``.
-    ``notebook`` is what was handed in; formgrader shows its cells beside the points.
+    ``notebook`` is what was handed in; formgrader shows its cells beside the points. ``file`` is
+    where it was handed in, and ``page`` the feedback as HTML, to be given back.
     """
 
     student: str
     assignment: str
     points: Mapping[str, float]
     notebook: bytes = b""
+    file: Path | None = None
+    page: str = ""
 
 
-def record_marks(entries: Iterable[Entry], *, root: Path = ROOT) -> None:
+def record_marks(entries: Iterable[Entry], *, root: Path = ROOT) -> int:
     """Write marks into the gradebook of the course in ``root``, over older ones.
+
+    Return how many pages of feedback ``nbgrader release_feedback`` can give back now: those of what
+    nbgrader collected.
 
     Students, submissions and assignments that the gradebook does not know are added. Points that a
     person gave in formgrader stay and count in place of ours, to be looked at again. Raises
@@ -67,6 +76,7 @@ def record_marks(entries: Iterable[Entry], *, root: Path = ROOT) -> None:
         for entry in entries:
             _record(book, course, entry, cells[entry.assignment])
             _show(course, entry)
+    return sum(_give_back(course, entry) for entry in entries)
 
 
 def _cells(book: Gradebook, course: CourseDirectory, assignment: str) -> list[Any]:
@@ -125,6 +135,31 @@ def _show(course: CourseDirectory, entry: Entry) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)  # nbgrader's own are read-only
     path.write_text(_without_outputs(entry.notebook), encoding="utf-8")
+
+
+def _give_back(course: CourseDirectory, entry: Entry) -> bool:
+    """Put the page where release_feedback looks for it; tell whether that was possible.
+
+    That command reads the time and the secret of a submission beside its page, and stops for
+    everybody where one is missing. A student's fetch_feedback looks for the name of the student's
+    own file, also where it is not the assignment's.
+    """
+    where = (entry.student, entry.assignment)
+    submitted = Path(course.format_path(course.submitted_directory, *where))
+    beside = [submitted / name for name in COLLECTED_WITH]
+    own = entry.file
+    collected = own is not None and own.parent.resolve() == submitted.resolve()
+    if own is None or not collected or not entry.page or not all(map(Path.is_file, beside)):
+        return False
+    folder = Path(course.format_path(course.feedback_directory, *where))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in {own.stem, entry.assignment}:
+        path = folder / f"{name}.html"
+        path.unlink(missing_ok=True)  # nbgrader's own may be read-only
+        path.write_text(entry.page, encoding="utf-8")
+    for path in beside:
+        shutil.copyfile(path, folder / path.name)
+    return True
 
 
 def _without_outputs(notebook: bytes) -> str:
