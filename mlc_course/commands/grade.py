@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from mlc_course.commands.output import check_file, write_text
+from mlc_course.commands import marks_gradebook
+from mlc_course.commands.marks_files import MarksFiles
+from mlc_course.commands.output import check_file
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import (
     GRADED,
     SETTINGS,
     Marks,
+    Result,
     Settings,
     Store,
     Submission,
-    as_csv,
     exams_in,
-    feedback,
     grade_all,
-    percent,
     prepare,
     race_all,
-    table,
 )
 from mlc_course.grading.handed_in import Left, collect
 from mlc_course.grading.process import BUBBLEWRAP, chosen
+from mlc_course.grading.reports import (
+    Place,
+    Points,
+    Question,
+    answers_to,
+    by_hand,
+    questions_in,
+    remarks,
+    results_of,
+)
 from mlc_course.parallel import INTERRUPTED, executor_for
 
 MOST_ROWS = 150  # of the table that is printed; the CSV has all
@@ -55,19 +64,29 @@ def run(
 ) -> int:
     """Grade, print, write; 0 when everything that was handed in is graded, 1 when something is not.
 
-    Beside ``out`` (CSV) are the marks themselves (``.sqlite``), a folder of feedback, and, if there
-    is something, a list of what is not graded and why. Ctrl-C keeps what is graded. With ``only``,
-    these students are graded again and nobody else; the tables still have all who are graded.
-    Raises ``UsageError`` on bad arguments before anything is graded.
+    Beside ``out`` (CSV) are the marks themselves (``.sqlite``), a folder of feedback, one of tables
+    for what a person grades, and a list of what is not graded and why. Ctrl-C keeps what is graded.
+    With ``only``, these students are graded again and nobody else; the tables still have all who
+    are graded. Raises ``UsageError`` on bad arguments, and on bad points in the tables that a
+    person fills in, before anything is graded.
     """
     check_file(out, (".csv",))
     exams = exams_in(solutions)
     submissions, left = collect(folder, exams)
     wanted = of_students(submissions, only) if only else submissions
-    asked_for = {each.assignment for each in wanted}
-    exams = [exam for exam in exams if exam.assignment in asked_for]
+    handed_in = [exam for exam in exams if exam.assignment in {s.assignment for s in submissions}]
+    exams = [exam for exam in exams if exam.assignment in {each.assignment for each in wanted}]
     start = executor_for(executor, jobs)
-    store = Store(out.with_suffix(".sqlite"))
+    files, root = MarksFiles(out), solutions.parent
+    questions = questions_in(handed_in, solutions)
+    store = Store(files.store)
+    gradebook = gradebook and _has_gradebook(root)
+    elsewhere: dict[Place, float] = {}
+    if gradebook:
+        elsewhere = marks_gradebook.points_in_formgrader(root, [e.assignment for e in handed_in])
+    points, overruled = _by_hand(
+        files.by_hand, questions, [*submissions, *store.marks()], elsewhere
+    )
     settings = Settings(sandbox=sandbox, seed=store.seed)
     _tell(_which_sandbox(chosen(sandbox)))
     with tempfile.TemporaryDirectory(prefix="mlc-grade-") as scratch:
@@ -85,15 +104,44 @@ def run(
     current = {(each.student, each.assignment) for each in submissions}
     marks = [each for each in store.marks() if (each.student, each.assignment) in current]
     left += tuple(Left(each.path, FAILED) for each in failed)
-    write(marks, left, out)
+    answers = answers_to(questions, submissions)
+    graded = results_of(marks, questions, answers, points, overruled, {})
+    said = files.write(graded, left)
+    files.write_by_hand(questions, answers, points)
     if gradebook:
-        _fill_gradebook(folder, submissions, marks, solutions.parent)
+        said += marks_gradebook.fill(root, folder, submissions, graded)
     store.close()
-    print(json.dumps(_record(marks, left), indent=2) if as_json else _rows(marks))
-    _tell(f"marks: {out}   feedback: {_feedback(out)}")
+    print(json.dumps(_record(graded, left), indent=2) if as_json else _rows(graded))
+    said.append(f"marks: {out}   feedback: {files.feedback}")
+    if questions:
+        said.append(_waiting(graded, files.by_hand))
     if left:
-        _tell(_left_lines(left, _not_graded(out)))
+        said.append(_left_lines(left, files.not_graded))
+    _tell("\n".join(said))
     return 1 if left else 0
+
+
+def _has_gradebook(root: Path) -> bool:
+    if (root / SETTINGS).exists() and not marks_gradebook.is_here(root):
+        _tell("nbgrader is not installed, so its gradebook is not filled; see the CSV")
+    return marks_gradebook.is_here(root)
+
+
+def _by_hand(
+    folder: Path,
+    questions: Sequence[Question],
+    known: Iterable[Submission | Marks],
+    elsewhere: dict[Place, float],
+) -> tuple[Points, dict[Place, float]]:
+    """Points for answers that a person grades, and points of a person's for cells of tests."""
+    students: defaultdict[str, set[str]] = defaultdict(set)
+    for each in known:
+        students[each.assignment].add(each.student)
+    asked = {(each.assignment, each.name) for each in questions}
+    own = {place: points for place, points in elsewhere.items() if place[:2] in asked}
+    filled = by_hand.filled_in(folder, questions, students)
+    points = by_hand.merged(by_hand.recorded(folder), filled, own)
+    return points, {place: points for place, points in elsewhere.items() if place not in own}
 
 
 def of_students(submissions: Sequence[Submission], names: Sequence[str]) -> list[Submission]:
@@ -112,69 +160,30 @@ def of_students(submissions: Sequence[Submission], names: Sequence[str]) -> list
     return [each for each in submissions if each.student in names]
 
 
-def write(marks: Sequence[Marks], left: Sequence[Left], out: Path) -> None:
-    """Write the CSV, that of what is left, and a page of feedback for each.
-
-    A page that cannot be written is told, and the others are written all the same.
-    """
-    write_text(out, table(marks))
-    if left:
-        rows = [("path", "not graded, because"), *((each.path, each.why) for each in left)]
-        write_text(_not_graded(out), as_csv(rows))
-    else:
-        _not_graded(out).unlink(missing_ok=True)  # of a run before this one
-    for each in marks:
-        try:
-            feedback.write(_feedback(out), each)
-        except UsageError as error:
-            _tell(f"no feedback for {each.student!r}: {error}")
-
-
-def _fill_gradebook(
-    folder: Path, submissions: Sequence[Submission], marks: Sequence[Marks], root: Path
-) -> None:
-    """Show the marks in nbgrader's gradebook, where the course has one, and give feedback back."""
-    if not (root / SETTINGS).exists():
-        return
-    if importlib.util.find_spec("nbgrader") is None:
-        _tell("nbgrader is not installed, so its gradebook was not filled; see the CSV")
-        return
-    # Here, because it takes two seconds and most courses are graded without it.
-    from mlc_course.grading.nbgrader import STUDENT, Entry, record_marks
-
-    handed_in = {(each.student, each.assignment): each for each in submissions}
-    named = [each for each in marks if STUDENT.fullmatch(each.student)]
-    for each in marks:
-        if each not in named:
-            _tell(f"{each.student!r} is no name for nbgrader's gradebook; see the CSV")
-    entries = []
-    for each in named:
-        own = handed_in[each.student, each.assignment]
-        points = {test.grade_id: test.points for test in each.tests}
-        file = folder / own.path if own.path else None
-        page = feedback.page(each)
-        entries.append(Entry(each.student, each.assignment, points, own.notebook, file, page))
-    pages = record_marks(entries, root=root)
-    if pages:
-        _tell(f"pages for nbgrader release_feedback: {pages}")
-
-
 def _tell(text: str) -> None:
     """Print to standard error what is not the result, so that the result can be piped."""
     print(text, file=sys.stderr, flush=True)
 
 
-def _record(marks: Sequence[Marks], left: Sequence[Left]) -> dict[str, Any]:
-    graded = [{"points": each.points, "out_of": each.out_of} | asdict(each) for each in marks]
+def _record(results: Sequence[Result], left: Sequence[Left]) -> dict[str, Any]:
+    graded = [
+        {"points": each.points, "final": each.final, "out_of": each.out_of}
+        | asdict(each.marks)
+        | {"by_person": [asdict(hand) for hand in each.by_person], "late": asdict(each.late)}
+        for each in results
+    ]
     return {"marks": graded, "not_graded": [asdict(each) for each in left]}
 
 
-def _feedback(out: Path) -> Path:
-    return out.with_name(f"{out.stem}_feedback")
-
-
-def _not_graded(out: Path) -> Path:
-    return out.with_name(f"{out.stem}_not_graded.csv")
+def _waiting(results: Sequence[Result], folder: Path) -> str:
+    waiting = sum(each.waiting for each in results)
+    if not waiting:
+        return f"graded by hand: all; the tables and pages are in {folder}"
+    return (
+        f"graded by hand: {waiting} answers wait for points\n"
+        f"  hint      read the pages in {folder}, fill in the tables beside them, and give the same"
+        " command again"
+    )
 
 
 def _left_lines(left: Sequence[Left], path: Path) -> str:
@@ -193,19 +202,21 @@ def _which_sandbox(name: str) -> str:
     )
 
 
-def _rows(marks: Sequence[Marks]) -> str:
+def _rows(results: Sequence[Result]) -> str:
     lines = [f"{'student':<32} {'assignment':<34} {'points':>9} {'':>5}  note"]
-    for each in marks[:MOST_ROWS]:
-        points = f"{each.points:g}/{each.out_of:g}"
-        notes = [] if each.status == GRADED else [each.status]
-        notes += ["graded on counters only"] if each.counters_only else []
-        notes += each.remarks[:1]
+    for each in results[:MOST_ROWS]:
+        marks, points = each.marks, f"{each.final:g}/{each.out_of:g}"
+        notes = [] if marks.status == GRADED else [marks.status]
+        notes += [f"{each.waiting} to be graded by hand"] if each.waiting else []
+        notes += ["graded on counters only"] if marks.counters_only else []
+        notes += remarks(each)[:1]
         lines.append(
-            f"{each.student[:32]:<32} {each.assignment[:34]:<34} {points:>9} "
-            f"{percent(each):>4.0f}%  {'; '.join(notes)[:60]}"
+            f"{marks.student[:32]:<32} {marks.assignment[:34]:<34} {points:>9} "
+            f"{each.percent:>4.0f}%  {'; '.join(notes)[:60]}"
         )
-    if len(marks) > MOST_ROWS:
-        lines.append(f"... and {len(marks) - MOST_ROWS} more")
-    middle = statistics.median(map(percent, marks))
-    lines.append(f"{len(marks)} submissions, half of them above {middle:.0f} %")
+    if len(results) > MOST_ROWS:
+        lines.append(f"... and {len(results) - MOST_ROWS} more")
+    if results:
+        middle = statistics.median(each.percent for each in results)
+        lines.append(f"{len(results)} submissions, half of them above {middle:.0f} %")
     return "\n".join(lines)

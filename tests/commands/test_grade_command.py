@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sample_class import NAME, full_marks, hand_in_to, make_class_course
@@ -13,6 +13,8 @@ from mlc_course.commands import cli
 from mlc_course.commands import grade as command
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import Exam, Settings, Store, Submission, exams_in
+from mlc_course.grading.nbgrader import settings
+from mlc_course.grading.nbgrader.exercise_release import open_gradebook
 
 
 @pytest.fixture
@@ -90,16 +92,106 @@ def test_an_unknown_name_is_refused_with_the_nearest_one(name: str, hint: str | 
     assert caught.value.hint == hint
 
 
-def test_a_trial_fills_no_gradebook(
-    course: Path, graded: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled: list[Any] = []
-    monkeypatch.setattr(command, "_fill_gradebook", lambda *arguments: filled.append(arguments))
+def test_a_trial_fills_no_gradebook(course: Path, graded: list[tuple[str, int]]) -> None:
     hand_in_to(course / "class", "ada")
     assert run(course, "--no-gradebook") == 0
-    assert filled == []
+    assert not (course / ".grading" / "gradebook.db").exists()
     assert run(course) == 0
-    assert len(filled) == 1
+    assert (course / ".grading" / "gradebook.db").exists()
+
+
+# --- what a person grades -------------------------------------------------------------------------
+
+
+def rows(course: Path) -> dict[str, dict[str, str]]:
+    with (course / "out" / "marks.csv").open() as lines:
+        return {row["student"]: row for row in csv.DictReader(lines)}
+
+
+def give(course: Path, **points: str) -> None:
+    """Fill in the table as a person does: change some fields, and save it."""
+    path = course / "out" / "marks_by_hand" / f"{NAME}--why.csv"
+    with path.open() as lines:
+        table = list(csv.DictReader(lines))
+    for row in table:
+        row["points"] = points.get(row["student"], row["points"])
+    with path.open("w") as lines:
+        writer = csv.DictWriter(lines, table[0])
+        writer.writeheader()
+        writer.writerows(table)
+
+
+def test_free_text_waits_is_given_points_and_keeps_them(
+    course: Path, graded: list[tuple[str, int]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand_in_to(course / "class", "ada")
+    hand_in_to(course / "class", "bob", why="It is.")
+    hand_in_to(course / "class", "cy", why="")
+    assert run(course, "--no-gradebook") == 0
+    assert "graded by hand: 2 answers wait" in capsys.readouterr().err
+    assert {
+        name: (r["points"], r["by_hand"], r["waiting"]) for name, r in rows(course).items()
+    } == {
+        "ada": ("5", "why=?/4", "1"),
+        "bob": ("5", "why=?/4", "1"),
+        "cy": ("5", "why=0/4", ""),  # no answer needs nobody
+    }
+    give(course, ada="4", bob="2.5")
+    assert run(course, "--no-gradebook") == 0
+    assert "graded by hand: all" in capsys.readouterr().err
+    assert {name: r["points"] for name, r in rows(course).items()} == {
+        "ada": "9", "bob": "7.5", "cy": "5",
+    }  # fmt: skip
+    assert rows(course)["ada"]["percent"] == "100"
+    page = (course / "out" / "marks_feedback" / "bob" / f"{NAME}.html").read_text()
+    assert "2.5 of\n4" in page
+
+    (course / "out" / "marks_by_hand" / f"{NAME}--why.csv").unlink()
+    hand_in_to(course / "class", "dee")
+    assert run(course, "--no-gradebook") == 0
+    assert [r["points"] for r in rows(course).values()] == ["9", "7.5", "5", "5"]
+
+
+def test_bad_points_stop_before_anything_is_graded(
+    course: Path, graded: list[tuple[str, int]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand_in_to(course / "class", "ada")
+    assert run(course, "--no-gradebook") == 0
+    give(course, ada="5")
+    hand_in_to(course / "class", "bob")
+    assert run(course, "--no-gradebook") == 2
+    assert "points 5, not between 0 and 4" in capsys.readouterr().err
+    assert [name for name, _ in graded] == ["ada"]
+    give(course, ada="4")
+    assert run(course, "--no-gradebook") == 0
+
+
+def test_points_go_to_the_gradebook_and_come_from_formgrader(
+    course: Path, graded: list[tuple[str, int]]
+) -> None:
+    for student in ("ada", "bob"):
+        hand_in_to(course / "class", student)
+    assert run(course) == 0
+    give(course, ada="3")
+    db_url = settings(course).CourseDirectory.db_url
+    with open_gradebook(db_url) as book:
+        assert book.find_grade("why", NAME, NAME, "bob").needs_manual_grade
+        book.find_grade("why", NAME, NAME, "bob").manual_score = 1.5
+        book.find_grade("twice-test", NAME, NAME, "bob").manual_score = 0.5
+        book.db.commit()
+    assert run(course) == 0
+    assert {name: (r["points"], r["by_hand"]) for name, r in rows(course).items()} == {
+        "ada": ("8", "why=3/4"),
+        "bob": ("5", "why=1.5/4"),  # 0.5 by hand in place of 2, and 3
+    }
+    assert "twice-test: 0.5 by hand" in rows(course)["bob"]["remarks"]
+    with open_gradebook(db_url) as book:
+        assert book.find_submission(NAME, "ada").score == 8
+        assert book.find_submission(NAME, "bob").score == 5
+        assert not book.find_grade("why", NAME, NAME, "ada").needs_manual_grade
+    give(course, ada="-")
+    assert run(course) == 0
+    assert rows(course)["ada"]["waiting"] == "1"
 
 
 def test_the_sample_class_is_an_exam(course: Path) -> None:

@@ -1,4 +1,4 @@
-"""Marks on disk: one SQLite file that survives Ctrl-C and a crash, and the CSV made from it."""
+"""Marks on disk: one SQLite file that survives Ctrl-C and a crash, and CSV made of such."""
 
 from __future__ import annotations
 
@@ -25,10 +25,6 @@ create table if not exists marks (
     value text not null, primary key (student, assignment)
 );
 """
-COLUMNS = (
-    "student", "assignment", "points", "out_of", "percent", "status", "counters_only", "sandbox",
-    "exercises", "remarks",
-)  # fmt: skip
 
 
 class Store:
@@ -110,19 +106,6 @@ def _marks(tree: dict[str, Any]) -> Marks:
 
 def _finding(tree: dict[str, str]) -> Finding:
     return Finding(**tree | {"verdict": Verdict(tree["verdict"])})  # type: ignore[arg-type]
-
-
-def table(marks: Sequence[Marks]) -> str:
-    """CSV: one line a submission, points exercise by exercise in one column."""
-    rows: list[tuple[object, ...]] = [COLUMNS]
-    for each in marks:
-        exercises = " ".join(f"{t.grade_id}={t.points:g}/{t.out_of:g}" for t in each.tests)
-        rows.append((
-            each.student, each.assignment, f"{each.points:g}", f"{each.out_of:g}",
-            f"{percent(each):.0f}", each.status, "yes" if each.counters_only else "",
-            each.sandbox, exercises, "; ".join(each.remarks),
-        ))  # fmt: skip
-    return as_csv(rows)
 
 
 def as_csv(rows: Iterable[Sequence[object]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,8 @@ NO_NOTEBOOK = (
 class Entry:
     """One student's marks for one assignment.
 
-    ``points`` has an entry for every cell that is graded automatically, by its ``grade_id``.
+    ``points`` has an entry for every cell that is graded automatically, by its ``grade_id``, and
+    ``by_person`` one for every cell that a person grades, None where it waits.
     ``notebook`` is what was handed in; formgrader shows its cells beside the points. ``file`` is
     where it was handed in, and ``page`` the feedback as HTML, to be given back.
     """
@@ -55,6 +56,7 @@ class Entry:
     notebook: bytes = b""
     file: Path | None = None
     page: str = ""
+    by_person: Mapping[str, float | None] = field(default_factory=dict)
 
 
 def record_marks(entries: Iterable[Entry], *, root: Path = ROOT) -> int:
@@ -79,8 +81,32 @@ def record_marks(entries: Iterable[Entry], *, root: Path = ROOT) -> int:
     return sum(_give_back(course, entry) for entry in entries)
 
 
+def points_by_person(
+    assignments: Iterable[str], *, root: Path = ROOT
+) -> dict[tuple[str, str, str], float]:
+    """The points that persons gave in formgrader, by assignment, cell and student.
+
+    None where the course has no gradebook yet.
+    """
+    course = CourseDirectory(config=settings(root))
+    file = course.db_url.removeprefix("sqlite:///")
+    if file != course.db_url and not Path(file).exists():
+        return {}
+    found: dict[tuple[str, str, str], float] = {}
+    with open_gradebook(course.db_url) as book:
+        known = {each.name for each in book.assignments}
+        for name in known.intersection(assignments):
+            for submission in book.assignment_submissions(name):
+                for notebook in submission.notebooks:
+                    for grade in notebook.grades:
+                        if grade.manual_score is not None:
+                            place = (name, grade.name, submission.student.id)
+                            found[place] = float(grade.manual_score)
+    return found
+
+
 def _cells(book: Gradebook, course: CourseDirectory, assignment: str) -> list[Any]:
-    """Cells of tests. A cell that is graded and also an answer is for a person to grade."""
+    """All cells that have points."""
     try:
         found = book.find_assignment(assignment)
     except MissingEntry:
@@ -90,21 +116,27 @@ def _cells(book: Gradebook, course: CourseDirectory, assignment: str) -> list[An
     return [
         cell
         for notebook in found.notebooks
-        for cell in notebook.grade_cells
-        if cell.name not in {answer.name for answer in notebook.solution_cells}
+        for cell in (*notebook.grade_cells, *notebook.task_cells)
     ]
+
+
+def _is_for_a_person(cell: Any) -> bool:
+    """A cell that is graded and also an answer, and a task."""
+    answers = {answer.name for answer in cell.notebook.solution_cells}
+    return cell in cell.notebook.task_cells or cell.name in answers
 
 
 def _check(entry: Entry, cells: list[Any]) -> None:
     what = f"gradebook: {entry.student}, {entry.assignment}"
     if not STUDENT.fullmatch(entry.student):
         raise UsageError(f"{what}: no name for a student", expected="a word", got=entry.student)
-    most = {cell.name: cell.max_score for cell in cells}
-    if most.keys() != entry.points.keys():
+    by_person = [cell.name for cell in cells if _is_for_a_person(cell)]
+    most = {cell.name: cell.max_score for cell in cells if cell.name not in by_person}
+    if most.keys() != entry.points.keys() or not entry.by_person.keys() <= set(by_person):
         raise UsageError(
             f"{what}: the points are not those of its cells",
-            expected=", ".join(most),
-            got=", ".join(entry.points) or "none",
+            expected=", ".join((*most, *by_person)),
+            got=", ".join((*entry.points, *entry.by_person)) or "none",
             hint="after a change of the solution: make exercises",
         )
     for name, points in entry.points.items():
@@ -121,10 +153,13 @@ def _record(book: Gradebook, course: CourseDirectory, entry: Entry, cells: list[
     with book.db.no_autoflush:  # else a query between making and adding it warns
         book.update_or_create_submission(entry.assignment, entry.student, timestamp=handed_in)
     for cell in cells:
-        where = (cell.name, cell.notebook.name, entry.assignment, entry.student)
-        grade = book.find_grade(*where)
-        grade.auto_score = entry.points[cell.name]
-        grade.needs_manual_grade = grade.manual_score is not None
+        grade = book.find_grade(cell.name, cell.notebook.name, entry.assignment, entry.student)
+        if cell.name in entry.by_person:
+            grade.manual_score = entry.by_person[cell.name]
+            grade.needs_manual_grade = grade.manual_score is None
+        elif cell.name in entry.points:
+            grade.auto_score = entry.points[cell.name]
+            grade.needs_manual_grade = grade.manual_score is not None
     book.db.commit()
 
 

@@ -1,0 +1,66 @@
+"""What ``mlc-course grade`` writes beside its table, and under which names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlc_course.commands.output import check_folder, write_text
+from mlc_course.errors import UsageError
+from mlc_course.grading.course import Result, as_csv, feedback
+from mlc_course.grading.handed_in import Left
+from mlc_course.grading.reports import (
+    Answers,
+    Points,
+    Question,
+    by_hand,
+    marks_table,
+    page_of,
+)
+
+
+class MarksFiles:
+    """The files of one class: all begin with the table's name, ``out`` without its ``.csv``."""
+
+    def __init__(self, out: Path) -> None:
+        self.table = out
+        self.store = out.with_suffix(".sqlite")
+        self.feedback = out.with_name(f"{out.stem}_feedback")
+        self.by_hand = out.with_name(f"{out.stem}_by_hand")
+        self.not_graded = out.with_name(f"{out.stem}_not_graded.csv")
+
+    def write(self, results: Sequence[Result], left: Sequence[Left]) -> list[str]:
+        """Write the table, the list of what is left, and a page of feedback for each.
+
+        Return what is to be said of pages that cannot be written; the others are written.
+        """
+        write_text(self.table, marks_table(results))
+        if left:
+            rows = [("path", "not graded, because"), *((each.path, each.why) for each in left)]
+            write_text(self.not_graded, as_csv(rows))
+        else:
+            self.not_graded.unlink(missing_ok=True)  # of a run before this one
+        faults = []
+        for each in results:
+            try:
+                feedback.write(self.feedback, each)
+            except UsageError as error:
+                faults.append(f"no feedback for {each.marks.student!r}: {error}")
+        return faults
+
+    def write_by_hand(
+        self, questions: Sequence[Question], answers: Answers, points: Points
+    ) -> None:
+        """Write the points given by hand, then a table and a page for each question.
+
+        The record is first: with it, nothing is lost if the disk fills now.
+        """
+        if not questions and not points:
+            return
+        check_folder(self.by_hand)
+        write_text(self.by_hand / by_hand.RECORDED, by_hand.record(points))
+        for question in questions:
+            own = answers[question.assignment, question.name]
+            path = by_hand.sheet_path(self.by_hand, question)
+            write_text(path, by_hand.sheet(question, list(own), points))
+            write_text(path.with_suffix(".html"), page_of(question, own, points))

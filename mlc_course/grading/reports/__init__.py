@@ -1,0 +1,28 @@
+"""What does an instructor read and fill in? Tables and pages made of a class's marks.
+
+Read ``questions`` first (what a person grades), then ``sheets`` (tables that a person fills in),
+``by_hand`` (points from there), ``question_page``, ``results`` and ``table``.
+"""
+
+from mlc_course.grading.reports import by_hand
+from mlc_course.grading.reports.by_hand import Given, Place, Points
+from mlc_course.grading.reports.question_page import page_of
+from mlc_course.grading.reports.questions import Question, answer, questions_in
+from mlc_course.grading.reports.results import Answers, answers_to, results_of
+from mlc_course.grading.reports.table import marks_table, remarks
+
+__all__ = [
+    "Answers",
+    "Given",
+    "Place",
+    "Points",
+    "Question",
+    "answer",
+    "answers_to",
+    "by_hand",
+    "marks_table",
+    "page_of",
+    "questions_in",
+    "remarks",
+    "results_of",
+]
