@@ -237,6 +237,14 @@ def add_grade(subparsers: Subparsers) -> None:
         " times",
     )
     parser.add_argument(
+        "--rules",
+        dest="rules_path",
+        type=Path,
+        metavar="FILE.toml",
+        help="due times, what being late costs, how many are dropped (default: rules.toml beside"
+        " the solutions, if it is there)",
+    )
+    parser.add_argument(
         "--no-gradebook",
         dest="gradebook",
         action="store_false",

@@ -31,7 +31,7 @@ from mlc_course.grading.course import (
     prepare,
     race_all,
 )
-from mlc_course.grading.handed_in import Left, collect
+from mlc_course.grading.handed_in import Left, collect, handed_in
 from mlc_course.grading.process import BUBBLEWRAP, chosen
 from mlc_course.grading.reports import (
     Place,
@@ -40,6 +40,7 @@ from mlc_course.grading.reports import (
     answers_to,
     by_hand,
     questions_in,
+    read_rules,
     remarks,
     results_of,
 )
@@ -59,6 +60,7 @@ def run(
     executor: str | None = None,
     sandbox: str | None = None,
     only: Sequence[str] = (),
+    rules_path: Path | None = None,
     gradebook: bool = True,
     as_json: bool = False,
 ) -> int:
@@ -74,16 +76,18 @@ def run(
     exams = exams_in(solutions)
     submissions, left = collect(folder, exams)
     wanted = of_students(submissions, only) if only else submissions
-    handed_in = [exam for exam in exams if exam.assignment in {s.assignment for s in submissions}]
-    exams = [exam for exam in exams if exam.assignment in {each.assignment for each in wanted}]
+    all_exams, names = exams, {each.assignment for each in submissions}
+    asked = [exam for exam in all_exams if exam.assignment in names]
+    exams = [exam for exam in asked if exam.assignment in {each.assignment for each in wanted}]
     start = executor_for(executor, jobs)
     files, root = MarksFiles(out), solutions.parent
-    questions = questions_in(handed_in, solutions)
+    rules = read_rules(rules_path, solutions, submissions, [each.assignment for each in all_exams])
+    questions = questions_in(asked, solutions)
     store = Store(files.store)
     gradebook = gradebook and _has_gradebook(root)
     elsewhere: dict[Place, float] = {}
     if gradebook:
-        elsewhere = marks_gradebook.points_in_formgrader(root, [e.assignment for e in handed_in])
+        elsewhere = marks_gradebook.points_in_formgrader(root, names)
     points, overruled = _by_hand(
         files.by_hand, questions, [*submissions, *store.marks()], elsewhere
     )
@@ -105,8 +109,17 @@ def run(
     marks = [each for each in store.marks() if (each.student, each.assignment) in current]
     left += tuple(Left(each.path, FAILED) for each in failed)
     answers = answers_to(questions, submissions)
-    graded = results_of(marks, questions, answers, points, overruled, {})
+    times = {
+        (each.student, each.assignment): handed_in(folder, each.path, [e.notebook for e in asked])
+        for each in submissions
+    }
+    late = {work: rules.late(work, time) for work, time in times.items()}
+    graded = results_of(marks, questions, answers, points, overruled, late)
     said = files.write(graded, left)
+    files.write_totals(graded, rules.drop_lowest)
+    unknown = [work for work, time in times.items() if rules.is_unknown(work, time)]
+    if unknown:
+        said.append(_unknown_times(unknown))
     files.write_by_hand(questions, answers, points)
     if gradebook:
         said += marks_gradebook.fill(root, folder, submissions, graded)
@@ -119,6 +132,14 @@ def run(
         said.append(_left_lines(left, files.not_graded))
     _tell("\n".join(said))
     return 1 if left else 0
+
+
+def _unknown_times(works: Sequence[tuple[str, str]]) -> str:
+    shown = "; ".join(", ".join(work) for work in works[:MOST_LEFT])
+    return (
+        f"no time is known for {len(works)}, which count as on time: {shown}\n"
+        "  hint      days_late in rules.toml names a table of days"
+    )
 
 
 def _has_gradebook(root: Path) -> bool:

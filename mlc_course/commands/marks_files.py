@@ -16,6 +16,7 @@ from mlc_course.grading.reports import (
     by_hand,
     marks_table,
     page_of,
+    totals_table,
 )
 
 
@@ -27,6 +28,7 @@ class MarksFiles:
         self.store = out.with_suffix(".sqlite")
         self.feedback = out.with_name(f"{out.stem}_feedback")
         self.by_hand = out.with_name(f"{out.stem}_by_hand")
+        self.totals = out.with_name(f"{out.stem}_totals.csv")
         self.not_graded = out.with_name(f"{out.stem}_not_graded.csv")
 
     def write(self, results: Sequence[Result], left: Sequence[Left]) -> list[str]:
@@ -47,6 +49,13 @@ class MarksFiles:
             except UsageError as error:
                 faults.append(f"no feedback for {each.marks.student!r}: {error}")
         return faults
+
+    def write_totals(self, results: Sequence[Result], drop_lowest: int) -> None:
+        """Write the totals of each student, where there is more than one assignment."""
+        if len({each.marks.assignment for each in results}) > 1:
+            write_text(self.totals, totals_table(results, drop_lowest))
+        else:
+            self.totals.unlink(missing_ok=True)
 
     def write_by_hand(
         self, questions: Sequence[Question], answers: Answers, points: Points

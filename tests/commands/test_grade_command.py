@@ -194,6 +194,27 @@ def test_points_go_to_the_gradebook_and_come_from_formgrader(
     assert rows(course)["ada"]["waiting"] == "1"
 
 
+# --- late -----------------------------------------------------------------------------------------
+
+
+def test_what_is_late_keeps_less_by_the_rules_beside_the_solutions(
+    course: Path, graded: list[tuple[str, int]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (course / "rules.toml").write_text(
+        f"[late]\npercent_a_day = 10\n[due]\n{NAME} = 2026-11-02T12:00:00Z\n"
+    )
+    hand_in_to(course / "class", "ada").with_name("timestamp.txt").write_text(
+        "2026-11-04 11:00:00.0 UTC"
+    )
+    hand_in_to(course / "class", "bob")
+    assert run(course, "--no-gradebook") == 0
+    assert f"no time is known for 1, which count as on time: bob, {NAME}" in capsys.readouterr().err
+    kept = {name: (r["points"], r["days_late"], r["final"]) for name, r in rows(course).items()}
+    assert kept == {"ada": ("5", "2", "4"), "bob": ("5", "", "5")}
+    page = (course / "out" / "marks_feedback" / "ada" / f"{NAME}.html").read_text()
+    assert "2 days late: 20 % off. 5 points were earned, 4" in page
+
+
 def test_the_sample_class_is_an_exam(course: Path) -> None:
     (exam,) = exams_in(course / "solutions")
     assert {test.grade_id: test.points for test in exam.tests} == {

@@ -35,7 +35,8 @@ PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_s
 {{ "%g" % result.out_of }} points ({{ "%.0f" % result.percent }} %)</span></h1>
 <p>{{ marks.student }}{% if marks.status != "graded" %}, {{ marks.status }}{% endif %}</p>
 {% if result.late.note %}
-<p>{{ result.late.note }}</p>
+<p>{{ result.late.note }}. {{ "%g" % result.points }} points were earned, {{ "%g" % result.final }}
+count.</p>
 {% endif %}
 {% if result.waiting %}
 <p>Points for {{ result.waiting }} of your answers are still to be given by a person.</p>

@@ -1,7 +1,8 @@
 """What does an instructor read and fill in? Tables and pages made of a class's marks.
 
 Read ``questions`` first (what a person grades), then ``sheets`` (tables that a person fills in),
-``by_hand`` (points from there), ``question_page``, ``results`` and ``table``.
+``by_hand`` (points from there), ``question_page``, ``rules`` (what being late costs), ``results``,
+``table`` and ``totals``.
 """
 
 from mlc_course.grading.reports import by_hand
@@ -9,7 +10,9 @@ from mlc_course.grading.reports.by_hand import Given, Place, Points
 from mlc_course.grading.reports.question_page import page_of
 from mlc_course.grading.reports.questions import Question, answer, questions_in
 from mlc_course.grading.reports.results import Answers, answers_to, results_of
+from mlc_course.grading.reports.rules import Rules, read_rules
 from mlc_course.grading.reports.table import marks_table, remarks
+from mlc_course.grading.reports.totals import totals_table
 
 __all__ = [
     "Answers",
@@ -19,10 +22,13 @@ __all__ = [
     "Question",
     "answer",
     "answers_to",
+    "Rules",
     "by_hand",
     "marks_table",
     "page_of",
     "questions_in",
+    "read_rules",
     "remarks",
     "results_of",
+    "totals_table",
 ]
