@@ -27,9 +27,9 @@ TWICE_TEST = """check(called(twice), returns(1, result=2))
 ### BEGIN HIDDEN TESTS
 check(called(twice), agrees(lambda x: x + x, lambda rng: (int(rng.integers(99)),)))
 ### END HIDDEN TESTS"""
-SQUARE_TEST = """check(called(square), returns(2, result=4))
+SQUARE_TEST = """check(called(square), returns(2, result=4), worth=1)
 ### BEGIN HIDDEN TESTS
-check(called(square), agrees(lambda x: x * x, lambda rng: (int(rng.integers(9, 99)),)))
+check(called(square), agrees(lambda x: x * x, lambda rng: (int(rng.integers(9, 99)),)), worth=2)
 ### END HIDDEN TESTS"""
 
 

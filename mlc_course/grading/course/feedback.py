@@ -47,6 +47,14 @@ count.</p>
 {% if test.grade_id in result.overruled %}
 <p>These points were given by a person.</p>
 {% endif %}
+{% if test.parts %}
+<p>Points in parts:
+{% for part in test.parts %}
+{{ "%g" % (part.worth if part.is_met else 0) }} of {{ "%g" % part.worth }}
+{%- if part.is_hidden %} (hidden){% endif %}{{ "." if loop.last else "," }}
+{% endfor %}
+</p>
+{% endif %}
 {% for finding in test.visible %}
 <pre class="{{ finding.verdict }}">{{ finding }}</pre>
 {% endfor %}

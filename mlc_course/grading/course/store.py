@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mlc_course.errors import UsageError
-from mlc_course.grading.course.grader import Marks, Race, TestMarks
+from mlc_course.grading.course.grader import Marks, Part, Race, TestMarks
 from mlc_course.grading.course.submission import Submission
 from mlc_course.grading.process import Finding, Verdict
 
@@ -97,6 +97,7 @@ def _marks(tree: dict[str, Any]) -> Marks:
             each["out_of"],
             tuple(_finding(found) for found in each["visible"]),
             tuple(_finding(found) for found in each["hidden"]),
+            tuple(Part(**part) for part in each.get("parts", ())),
         )
         for each in tree["tests"]
     ]

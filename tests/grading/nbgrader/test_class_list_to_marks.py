@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sample_class import NAME, STUB, make_class_course, notebook
+from sample_class import HALF_SQUARE, NAME, make_class_course, notebook
 from sample_course import nbgrader
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def test_from_a_class_list_to_marks_in_five_commands(tmp_path: Path) -> None:
     run_well(course, "db", "student", "import", "class.csv")  # 1
     run_well(course, "release_assignment", NAME)  # 2
     run_well(desk, "fetch_assignment", NAME, **own)
-    (desk / NAME / f"{NAME}.ipynb").write_text(notebook(square=STUB))
+    (desk / NAME / f"{NAME}.ipynb").write_text(notebook(square=HALF_SQUARE))
     run_well(desk, "submit", NAME, **own)
     run_well(course, "collect", NAME)  # 3
     # Someone whose work came by mail, so that nbgrader knows neither its time nor its secret.
@@ -61,7 +61,7 @@ def test_from_a_class_list_to_marks_in_five_commands(tmp_path: Path) -> None:
     assert "pages for nbgrader release_feedback: 1" in graded.stderr
     with (course / "marks.csv").open() as lines:
         points = {row["student"]: row["points"] for row in csv.DictReader(lines)}
-    assert points == {ME: "2", "grace": "5"}
+    assert points == {ME: "3", "grace": "5"}
     run_well(desk, "fetch_feedback", NAME, **own)
     (page,) = (desk / NAME / "feedback").glob(f"*/{NAME}.html")
     text = page.read_text()
