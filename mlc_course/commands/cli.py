@@ -245,6 +245,15 @@ def add_grade(subparsers: Subparsers) -> None:
         " the solutions, if it is there)",
     )
     parser.add_argument(
+        "--fill",
+        dest="exports",
+        action="append",
+        default=[],
+        metavar="FILE.csv",
+        help="fill the marks into a copy of this table, exported from Canvas or Moodle; for one"
+        " assignment of several, ASSIGNMENT=FILE.csv; may be given several times",
+    )
+    parser.add_argument(
         "--no-gradebook",
         dest="gradebook",
         action="store_false",

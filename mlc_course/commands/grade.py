@@ -8,7 +8,7 @@ import statistics
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
@@ -39,6 +39,7 @@ from mlc_course.grading.reports import (
     Question,
     answers_to,
     by_hand,
+    platforms,
     questions_in,
     read_rules,
     remarks,
@@ -61,11 +62,13 @@ def run(
     sandbox: str | None = None,
     only: Sequence[str] = (),
     rules_path: Path | None = None,
+    exports: Sequence[str] = (),
     gradebook: bool = True,
     as_json: bool = False,
 ) -> int:
     """Grade, print, write; 0 when everything that was handed in is graded, 1 when something is not.
 
+    It is also 1 when a mark has no place in the table of a learning platform.
     Beside ``out`` (CSV) are the marks themselves (``.sqlite``), a folder of feedback, one of tables
     for what a person grades, and a list of what is not graded and why. Ctrl-C keeps what is graded.
     With ``only``, these students are graded again and nobody else; the tables still have all who
@@ -82,6 +85,7 @@ def run(
     start = executor_for(executor, jobs)
     files, root = MarksFiles(out), solutions.parent
     rules = read_rules(rules_path, solutions, submissions, [each.assignment for each in all_exams])
+    filling = [_export(text, names) for text in exports]
     questions = questions_in(asked, solutions)
     store = Store(files.store)
     gradebook = gradebook and _has_gradebook(root)
@@ -123,6 +127,10 @@ def run(
     files.write_by_hand(questions, answers, points)
     if gradebook:
         said += marks_gradebook.fill(root, folder, submissions, graded)
+    has_all = not left
+    for path, assignment in filling:
+        about, has_place = files.write_filled(path, assignment, graded, rules.columns)
+        said, has_all = [*said, *about], has_all and has_place
     store.close()
     print(json.dumps(_record(graded, left), indent=2) if as_json else _rows(graded))
     said.append(f"marks: {out}   feedback: {files.feedback}")
@@ -131,7 +139,16 @@ def run(
     if left:
         said.append(_left_lines(left, files.not_graded))
     _tell("\n".join(said))
-    return 1 if left else 0
+    return 0 if has_all else 1
+
+
+def _export(text: str, assignments: Collection[str]) -> tuple[Path, str]:
+    """``[ASSIGNMENT=]FILE.csv``, and the file is one that a platform exported."""
+    assignment, _, path = text.partition("=")
+    if not path or assignment not in assignments:
+        assignment, path = "", text
+    platforms.read_export(Path(path))
+    return Path(path), assignment
 
 
 def _unknown_times(works: Sequence[tuple[str, str]]) -> str:

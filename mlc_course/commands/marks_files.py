@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlc_course.commands.output import check_folder, write_text
@@ -16,8 +16,11 @@ from mlc_course.grading.reports import (
     by_hand,
     marks_table,
     page_of,
+    platforms,
     totals_table,
 )
+
+MOST_NAMED = 20  # of students in one line
 
 
 class MarksFiles:
@@ -29,6 +32,7 @@ class MarksFiles:
         self.feedback = out.with_name(f"{out.stem}_feedback")
         self.by_hand = out.with_name(f"{out.stem}_by_hand")
         self.totals = out.with_name(f"{out.stem}_totals.csv")
+        self.filled = out.with_name(f"{out.stem}_filled")
         self.not_graded = out.with_name(f"{out.stem}_not_graded.csv")
 
     def write(self, results: Sequence[Result], left: Sequence[Left]) -> list[str]:
@@ -56,6 +60,29 @@ class MarksFiles:
             write_text(self.totals, totals_table(results, drop_lowest))
         else:
             self.totals.unlink(missing_ok=True)
+
+    def write_filled(
+        self, exported: Path, only: str, results: Sequence[Result], columns: Mapping[str, str]
+    ) -> tuple[list[str], bool]:
+        """Fill marks into a copy of what a platform exported.
+
+        Return what is to be said of it, and whether every mark has a place there.
+        """
+        found = platforms.fill(exported, results, columns, only)
+        check_folder(self.filled)
+        path = self.filled / exported.name
+        write_text(path, found.text)
+        said = [f"for {found.platform}: {found.filled} marks in {path}"]
+        for what, items in (
+            ("scaled", found.notes),
+            ("not filled in", found.refused),
+            ("handed in nothing", found.missing),
+        ):
+            if items:
+                more = len(items) - MOST_NAMED
+                named = [*items[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
+                said.append(f"  {what}: {len(items)}: {'; '.join(named)}")
+        return said, not found.refused
 
     def write_by_hand(
         self, questions: Sequence[Question], answers: Answers, points: Points

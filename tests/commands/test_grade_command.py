@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from sample_class import NAME, full_marks, hand_in_to, make_class_course
+from sample_class import NAME, full_marks, hand_in_to, make_class_course, notebook
 
 from mlc_course.commands import cli
 from mlc_course.commands import grade as command
@@ -213,6 +213,45 @@ def test_what_is_late_keeps_less_by_the_rules_beside_the_solutions(
     assert kept == {"ada": ("5", "2", "4"), "bob": ("5", "", "5")}
     page = (course / "out" / "marks_feedback" / "ada" / f"{NAME}.html").read_text()
     assert "2 days late: 20 % off. 5 points were earned, 4" in page
+
+
+# --- learning platforms ---------------------------------------------------------------------------
+
+
+def test_from_downloads_of_canvas_to_a_table_for_canvas(
+    course: Path, graded: list[tuple[str, int]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (course / "class").mkdir()
+    for name in ("lovelaceada_LATE_12_345", "hoppergrace_13_346"):
+        (course / "class" / f"{name}_{NAME}.ipynb").write_text(notebook(why=""))
+    (course / "rules.toml").write_text("[late]\npercent_a_day = 20\n")
+    exported = course / "Grades.csv"
+    exported.write_text(
+        "Student,ID,SIS User ID,SIS Login ID,Section,07 Twice (71)\n"
+        "    Points Possible,,,,,9\n"
+        '"Lovelace, Ada",12,s1,ada,A,\n"Hopper, Grace",13,s2,grace,A,\n"Turing, Alan",14,s3,al,A,\n'
+    )
+    before = exported.read_text()
+    assert run(course, "--no-gradebook", "--fill", str(exported)) == 0
+    told = capsys.readouterr().err
+    assert "for Canvas: 2 marks in" in told and "handed in nothing: 1: Turing, Alan" in told
+    assert exported.read_text() == before
+    lines = (course / "out" / "marks_filled" / "Grades.csv").read_text().splitlines()
+    assert [line.rsplit(",", 1)[1] for line in lines[2:]] == ["4", "5", ""]
+
+    assert run(course, "--no-gradebook", "--fill", f"{NAME}={exported}") == 0
+    (course / "class" / f"stranger_99_1_{NAME}.ipynb").write_text(notebook(why=""))
+    assert run(course, "--no-gradebook", "--fill", str(exported)) == 1
+    assert "not filled in: 1: 'stranger_99'" in capsys.readouterr().err
+
+
+def test_a_table_of_no_platform_stops_before_anything_is_graded(
+    course: Path, graded: list[tuple[str, int]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand_in_to(course / "class", "ada")
+    assert run(course, "--no-gradebook", "--fill", __file__) == 2
+    assert "no table that Canvas or Moodle exported" in capsys.readouterr().err
+    assert graded == []
 
 
 def test_the_sample_class_is_an_exam(course: Path) -> None:

@@ -2,10 +2,10 @@
 
 Read ``questions`` first (what a person grades), then ``sheets`` (tables that a person fills in),
 ``by_hand`` (points from there), ``question_page``, ``rules`` (what being late costs), ``results``,
-``table`` and ``totals``.
+``table``, ``totals``, and ``platforms`` (the tables of Canvas and Moodle).
 """
 
-from mlc_course.grading.reports import by_hand
+from mlc_course.grading.reports import by_hand, platforms
 from mlc_course.grading.reports.by_hand import Given, Place, Points
 from mlc_course.grading.reports.question_page import page_of
 from mlc_course.grading.reports.questions import Question, answer, questions_in
@@ -26,6 +26,7 @@ __all__ = [
     "by_hand",
     "marks_table",
     "page_of",
+    "platforms",
     "questions_in",
     "read_rules",
     "remarks",

@@ -25,6 +25,11 @@ class Sheet:
     delimiter: str = ","
     has_bom: bool = False
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(name.strip() for name in self.header)
+
 
 def read_sheet(path: Path, wanted: Sequence[str]) -> Sheet:
     """A CSV file as spreadsheets save it: with commas, semicolons or tabs, UTF-8 or Windows-1252.
@@ -46,11 +51,10 @@ def read_sheet(path: Path, wanted: Sequence[str]) -> Sheet:
             rows = [tuple(row) for row in csv.reader(io.StringIO(text, ""), delimiter=delimiter)]
         except csv.Error:
             continue
-        header = tuple(name.strip() for name in rows[0]) if rows else ()
-        sheet = Sheet(header, tuple(rows[1:]), delimiter, has_bom)
-        if set(wanted) <= set(header):
+        sheet = Sheet(rows[0] if rows else (), tuple(rows[1:]), delimiter, has_bom)
+        if set(wanted) <= set(sheet.names):
             return sheet
-        if best is None or len(header) > len(best.header):
+        if best is None or len(sheet.header) > len(best.header):
             best = sheet
     raise UsageError(
         f"{path} is not the table that is expected here",
@@ -64,7 +68,7 @@ def records(sheet: Sheet) -> Iterator[tuple[int, Mapping[str, str]]]:
     for number, line in enumerate(sheet.lines, start=2):
         if any(field.strip() for field in line):
             padded = (*line, *[""] * len(sheet.header))
-            yield number, dict(zip(sheet.header, padded, strict=False))
+            yield number, dict(zip(sheet.names, padded, strict=False))
 
 
 def written(sheet: Sheet) -> str:
