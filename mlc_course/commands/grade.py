@@ -44,6 +44,7 @@ from mlc_course.grading.reports import (
     read_rules,
     remarks,
     results_of,
+    same_answers,
 )
 from mlc_course.parallel import INTERRUPTED, executor_for
 
@@ -120,6 +121,7 @@ def run(
     late = {work: rules.late(work, time) for work, time in times.items()}
     graded = results_of(marks, questions, answers, points, overruled, late)
     said = files.write(graded, left)
+    files.write_class(graded, same_answers(submissions, asked, solutions))
     files.write_totals(graded, rules.drop_lowest)
     unknown = [work for work, time in times.items() if rules.is_unknown(work, time)]
     if unknown:
@@ -133,7 +135,7 @@ def run(
         said, has_all = [*said, *about], has_all and has_place
     store.close()
     print(json.dumps(_record(graded, left), indent=2) if as_json else _rows(graded))
-    said.append(f"marks: {out}   feedback: {files.feedback}")
+    said.append(f"marks: {out}   feedback: {files.feedback}   the class: {files.of_class}")
     if questions:
         said.append(_waiting(graded, files.by_hand))
     if left:

@@ -13,9 +13,11 @@ from mlc_course.grading.reports import (
     Answers,
     Points,
     Question,
+    Same,
     by_hand,
     marks_table,
     page_of,
+    page_of_class,
     platforms,
     totals_table,
 )
@@ -31,6 +33,7 @@ class MarksFiles:
         self.store = out.with_suffix(".sqlite")
         self.feedback = out.with_name(f"{out.stem}_feedback")
         self.by_hand = out.with_name(f"{out.stem}_by_hand")
+        self.of_class = out.with_name(f"{out.stem}_class.html")
         self.totals = out.with_name(f"{out.stem}_totals.csv")
         self.filled = out.with_name(f"{out.stem}_filled")
         self.not_graded = out.with_name(f"{out.stem}_not_graded.csv")
@@ -53,6 +56,11 @@ class MarksFiles:
             except UsageError as error:
                 faults.append(f"no feedback for {each.marks.student!r}: {error}")
         return faults
+
+    def write_class(self, results: Sequence[Result], same: Sequence[Same]) -> None:
+        """Write the page on the class."""
+        if results:
+            write_text(self.of_class, page_of_class(results, same))
 
     def write_totals(self, results: Sequence[Result], drop_lowest: int) -> None:
         """Write the totals of each student, where there is more than one assignment."""
