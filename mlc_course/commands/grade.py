@@ -7,21 +7,18 @@ import os
 import statistics
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from mlc_course.commands import marks_gradebook
 from mlc_course.commands.marks_files import MarksFiles
+from mlc_course.commands.marks_report import MarksReport
 from mlc_course.commands.output import check_file
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import (
     GRADED,
-    SETTINGS,
-    Marks,
     Result,
     Settings,
     Store,
@@ -31,20 +28,10 @@ from mlc_course.grading.course import (
     prepare,
     race_all,
 )
-from mlc_course.grading.handed_in import Left, collect, handed_in
+from mlc_course.grading.handed_in import Left, collect
 from mlc_course.grading.process import BUBBLEWRAP, chosen
 from mlc_course.grading.reports import (
-    Place,
-    Points,
-    Question,
-    answers_to,
-    by_hand,
-    platforms,
-    questions_in,
-    read_rules,
     remarks,
-    results_of,
-    same_answers,
 )
 from mlc_course.parallel import INTERRUPTED, executor_for
 
@@ -80,22 +67,21 @@ def run(
     exams = exams_in(solutions)
     submissions, left = collect(folder, exams)
     wanted = of_students(submissions, only) if only else submissions
-    all_exams, names = exams, {each.assignment for each in submissions}
-    asked = [exam for exam in all_exams if exam.assignment in names]
-    exams = [exam for exam in asked if exam.assignment in {each.assignment for each in wanted}]
     start = executor_for(executor, jobs)
-    files, root = MarksFiles(out), solutions.parent
-    rules = read_rules(rules_path, solutions, submissions, [each.assignment for each in all_exams])
-    filling = [_export(text, names) for text in exports]
-    questions = questions_in(asked, solutions)
-    store = Store(files.store)
-    gradebook = gradebook and _has_gradebook(root)
-    elsewhere: dict[Place, float] = {}
-    if gradebook:
-        elsewhere = marks_gradebook.points_in_formgrader(root, names)
-    points, overruled = _by_hand(
-        files.by_hand, questions, [*submissions, *store.marks()], elsewhere
+    files = MarksFiles(out)
+    report = MarksReport(
+        folder,
+        solutions,
+        exams,
+        submissions,
+        files,
+        rules_path=rules_path,
+        exports=exports,
+        gradebook=gradebook,
     )
+    store = Store(files.store)
+    report.points_by_hand(store.marks())
+    exams = [exam for exam in exams if exam.assignment in {each.assignment for each in wanted}]
     settings = Settings(sandbox=sandbox, seed=store.seed)
     _tell(_which_sandbox(chosen(sandbox)))
     with tempfile.TemporaryDirectory(prefix="mlc-grade-") as scratch:
@@ -113,75 +99,14 @@ def run(
     current = {(each.student, each.assignment) for each in submissions}
     marks = [each for each in store.marks() if (each.student, each.assignment) in current]
     left += tuple(Left(each.path, FAILED) for each in failed)
-    answers = answers_to(questions, submissions)
-    times = {
-        (each.student, each.assignment): handed_in(folder, each.path, [e.notebook for e in asked])
-        for each in submissions
-    }
-    late = {work: rules.late(work, time) for work, time in times.items()}
-    graded = results_of(marks, questions, answers, points, overruled, late)
-    said = files.write(graded, left)
-    files.write_class(graded, same_answers(submissions, asked, solutions))
-    files.write_totals(graded, rules.drop_lowest)
-    unknown = [work for work, time in times.items() if rules.is_unknown(work, time)]
-    if unknown:
-        said.append(_unknown_times(unknown))
-    files.write_by_hand(questions, answers, points)
-    if gradebook:
-        said += marks_gradebook.fill(root, folder, submissions, graded)
-    has_all = not left
-    for path, assignment in filling:
-        about, has_place = files.write_filled(path, assignment, graded, rules.columns)
-        said, has_all = [*said, *about], has_all and has_place
+    results, said, has_all = report.write(marks, left)
     store.close()
-    print(json.dumps(_record(graded, left), indent=2) if as_json else _rows(graded))
+    print(json.dumps(_record(results, left), indent=2) if as_json else _rows(results))
     said.append(f"marks: {out}   feedback: {files.feedback}   the class: {files.of_class}")
-    if questions:
-        said.append(_waiting(graded, files.by_hand))
     if left:
         said.append(_left_lines(left, files.not_graded))
     _tell("\n".join(said))
     return 0 if has_all else 1
-
-
-def _export(text: str, assignments: Collection[str]) -> tuple[Path, str]:
-    """``[ASSIGNMENT=]FILE.csv``, and the file is one that a platform exported."""
-    assignment, _, path = text.partition("=")
-    if not path or assignment not in assignments:
-        assignment, path = "", text
-    platforms.read_export(Path(path))
-    return Path(path), assignment
-
-
-def _unknown_times(works: Sequence[tuple[str, str]]) -> str:
-    shown = "; ".join(", ".join(work) for work in works[:MOST_LEFT])
-    return (
-        f"no time is known for {len(works)}, which count as on time: {shown}\n"
-        "  hint      days_late in rules.toml names a table of days"
-    )
-
-
-def _has_gradebook(root: Path) -> bool:
-    if (root / SETTINGS).exists() and not marks_gradebook.is_here(root):
-        _tell("nbgrader is not installed, so its gradebook is not filled; see the CSV")
-    return marks_gradebook.is_here(root)
-
-
-def _by_hand(
-    folder: Path,
-    questions: Sequence[Question],
-    known: Iterable[Submission | Marks],
-    elsewhere: dict[Place, float],
-) -> tuple[Points, dict[Place, float]]:
-    """Points for answers that a person grades, and points of a person's for cells of tests."""
-    students: defaultdict[str, set[str]] = defaultdict(set)
-    for each in known:
-        students[each.assignment].add(each.student)
-    asked = {(each.assignment, each.name) for each in questions}
-    own = {place: points for place, points in elsewhere.items() if place[:2] in asked}
-    filled = by_hand.filled_in(folder, questions, students)
-    points = by_hand.merged(by_hand.recorded(folder), filled, own)
-    return points, {place: points for place, points in elsewhere.items() if place not in own}
 
 
 def of_students(submissions: Sequence[Submission], names: Sequence[str]) -> list[Submission]:
@@ -213,17 +138,6 @@ def _record(results: Sequence[Result], left: Sequence[Left]) -> dict[str, Any]:
         for each in results
     ]
     return {"marks": graded, "not_graded": [asdict(each) for each in left]}
-
-
-def _waiting(results: Sequence[Result], folder: Path) -> str:
-    waiting = sum(each.waiting for each in results)
-    if not waiting:
-        return f"graded by hand: all; the tables and pages are in {folder}"
-    return (
-        f"graded by hand: {waiting} answers wait for points\n"
-        f"  hint      read the pages in {folder}, fill in the tables beside them, and give the same"
-        " command again"
-    )
 
 
 def _left_lines(left: Sequence[Left], path: Path) -> str:

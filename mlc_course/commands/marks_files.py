@@ -92,6 +92,12 @@ class MarksFiles:
                 said.append(f"  {what}: {len(items)}: {'; '.join(named)}")
         return said, not found.refused
 
+    def write_record(self, points: Points) -> None:
+        """Write the points given by hand, if there are any."""
+        if points:
+            check_folder(self.by_hand)
+            write_text(self.by_hand / by_hand.RECORDED, by_hand.record(points))
+
     def write_by_hand(
         self, questions: Sequence[Question], answers: Answers, points: Points
     ) -> None:
@@ -99,10 +105,9 @@ class MarksFiles:
 
         The record is first: with it, nothing is lost if the disk fills now.
         """
-        if not questions and not points:
-            return
-        check_folder(self.by_hand)
-        write_text(self.by_hand / by_hand.RECORDED, by_hand.record(points))
+        self.write_record(points)
+        if questions:
+            check_folder(self.by_hand)
         for question in questions:
             own = answers[question.assignment, question.name]
             path = by_hand.sheet_path(self.by_hand, question)

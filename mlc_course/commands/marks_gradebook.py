@@ -25,8 +25,11 @@ def points_in_formgrader(root: Path, assignments: Collection[str]) -> dict[Place
 
 def fill(
     root: Path, folder: Path, submissions: Sequence[Submission], results: Sequence[Result]
-) -> list[str]:
-    """Show the results there, and put feedback where nbgrader gives it back; return what to say."""
+) -> tuple[list[str], set[Place]]:
+    """Show the results there, and put feedback where nbgrader gives it back.
+
+    Return what is to be said, and the answers whose points are there now.
+    """
     from mlc_course.grading.nbgrader import STUDENT, Entry, record_marks
 
     handed_in = {(each.student, each.assignment): each for each in submissions}
@@ -49,4 +52,11 @@ def fill(
             )
         )
     pages = record_marks(entries, root=root)
-    return [*said, *([f"pages for nbgrader release_feedback: {pages}"] if pages else [])]
+    filled = {
+        Place(entry.assignment, name, entry.student)
+        for entry in entries
+        for name in entry.by_person
+    }
+    if pages:
+        said.append(f"pages for nbgrader release_feedback: {pages}")
+    return said, filled

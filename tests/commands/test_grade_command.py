@@ -152,6 +152,23 @@ def test_free_text_waits_is_given_points_and_keeps_them(
     assert [r["points"] for r in rows(course).values()] == ["9", "7.5", "5", "5"]
 
 
+def test_points_of_a_student_who_is_gone_from_the_folder_are_kept(
+    course: Path, graded: list[tuple[str, int]]
+) -> None:
+    for student in ("ada", "bob"):
+        hand_in_to(course / "class", student)
+    assert run(course, "--no-gradebook") == 0
+    give(course, ada="3", bob="4")
+    hand_in_to(course / "class", "bob").unlink()
+    assert run(course, "--no-gradebook") == 1  # bob's folder is empty
+    hand_in_to(course / "class", "bob")
+    assert run(course, "--no-gradebook") == 0
+    assert {name: r["by_hand"] for name, r in rows(course).items()} == {
+        "ada": "why=3/4",
+        "bob": "why=4/4",
+    }
+
+
 def test_bad_points_stop_before_anything_is_graded(
     course: Path, graded: list[tuple[str, int]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -192,6 +209,39 @@ def test_points_go_to_the_gradebook_and_come_from_formgrader(
     give(course, ada="-")
     assert run(course) == 0
     assert rows(course)["ada"]["waiting"] == "1"
+
+    # A trial leaves the gradebook behind the table, and the next run brings them together.
+    give(course, ada="2")
+    assert run(course) == 0
+    give(course, ada="4")
+    assert run(course, "--no-gradebook") == 0
+    assert run(course) == 0
+    with open_gradebook(db_url) as book:
+        assert book.find_grade("why", NAME, NAME, "ada").manual_score == 4
+        book.find_grade("why", NAME, NAME, "ada").manual_score = 4.5  # of 4
+        book.db.commit()
+    assert run(course) == 2
+
+
+def test_points_given_while_the_grader_runs_are_not_lost(
+    course: Path, graded: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for student in ("ada", "bob"):
+        hand_in_to(course / "class", student)
+    assert run(course) == 0
+
+    def meanwhile(*_: object) -> None:
+        give(course, ada="3")
+        with open_gradebook(settings(course).CourseDirectory.db_url) as book:
+            book.find_grade("why", NAME, NAME, "bob").manual_score = 1
+            book.db.commit()
+
+    monkeypatch.setattr(command, "race_all", meanwhile)
+    assert run(course) == 0
+    assert {name: r["by_hand"] for name, r in rows(course).items()} == {
+        "ada": "why=3/4",
+        "bob": "why=1/4",
+    }
 
 
 # --- late -----------------------------------------------------------------------------------------

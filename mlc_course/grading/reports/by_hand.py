@@ -3,14 +3,14 @@
 Beside each table (CSV) is a page with all answers to the question. What is filled in is kept in
 ``recorded.json``, so that a table that is deleted, cut short or replaced by an old one loses
 nothing. nbgrader's formgrader is a second place to give points: whichever place was changed since
-the last time counts.
+both had the same counts.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,10 +34,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Given:
-    """A person's points and comment; None and an empty text where there is none yet."""
+    """A person's points and comment; None and an empty text where there is none yet.
+
+    ``shared`` are the points that nbgrader's gradebook was last known to have, too.
+    """
 
     points: float | None = None
     comment: str = ""
+    shared: float | None = None
 
 
 Points = Mapping[Place, Given]
@@ -56,7 +60,7 @@ def recorded(folder: Path) -> Points:
     try:
         return {
             Place(each["assignment"], each["question"], each["student"]): Given(
-                each["points"], each["comment"]
+                each["points"], each["comment"], each["shared"]
             )
             for each in json.loads(path.read_text(encoding="utf-8"))
         }
@@ -72,7 +76,7 @@ def recorded(folder: Path) -> Points:
 def record(points: Points) -> str:
     """The text of the record."""
     rows = [
-        {**place._asdict(), "points": given.points, "comment": given.comment}
+        place._asdict() | asdict(given)
         for place, given in sorted(points.items(), key=lambda item: item[0])
     ]
     return json.dumps(rows, indent=1)
@@ -128,27 +132,39 @@ def _fault(text: str, out_of: float) -> str:
 def merged(
     before: Points, filled: Mapping[Place, Mapping[str, str]], in_formgrader: Mapping[Place, float]
 ) -> Points:
-    """The points that count now: what was changed since ``before``, in whichever place.
+    """The points that count now: those before, with what was changed in whichever place.
 
-    Raises ``UsageError`` where both places were changed, and not to the same points.
+    Raises ``UsageError`` where table and formgrader differ, and both from what they last shared.
     """
     points, faults = dict(before), list[str]()
     for place in {**filled, **in_formgrader}:
         old, fields = before.get(place, Given()), filled.get(place, {})
-        counts = _points(fields.get("points"), old.points)
-        other = in_formgrader.get(place, old.points)
-        if counts != old.points and other not in (old.points, counts):
-            was = f"{fields['points']} in the table, {other:g} in formgrader"
-            faults.append(f"{place.student!r}, {place.question}: {was}")
-        given = Given(other if counts == old.points else counts, _comment(fields, old))
-        points[place] = given
+        ours, theirs = _points(fields.get("points"), old.points), in_formgrader.get(place)
+        if theirs not in (None, ours, old.shared):
+            if ours != old.shared:
+                was = f"{_told(ours)} in the table, {_told(theirs)} in formgrader"
+                faults.append(f"{place.student!r}, {place.question}: {was}")
+            ours = theirs
+        points[place] = Given(ours, _comment(fields, old), old.shared)
     if faults:
         raise UsageError(
             "points given in two places differ",
-            expected="the same points in the table and in formgrader, or an empty field in one",
+            expected="the same points in the table and in formgrader",
             got="; ".join(faults[:10]),
         )
     return {place: given for place, given in points.items() if given != Given()}
+
+
+def shared(points: Points, places: Collection[Place]) -> Points:
+    """The same points, of which those at ``places`` are now in nbgrader's gradebook, too."""
+    return {
+        place: replace(given, shared=given.points) if place in places else given
+        for place, given in points.items()
+    }
+
+
+def _told(points: float | None) -> str:
+    return "none" if points is None else f"{points:g}"
 
 
 def _points(text: str | None, old: float | None) -> float | None:

@@ -160,38 +160,58 @@ def test_text_that_no_spreadsheet_runs_is_given_back(tail: str, head: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("before", "in_table", "in_formgrader", "counts"),
+    ("shared", "recorded", "in_table", "in_formgrader", "counts"),
     [
-        (None, "3", None, 3),
-        (None, None, 2, 2),
-        (None, "3", 3, 3),
-        (3, "3", 3, 3),
-        (3, "4", 3, 4),  # changed in the table
-        (3, "3", 2, 2),  # changed in formgrader
-        (3, None, None, 3),  # a table cut short, a gradebook that is gone
-        (3, None, 3, 3),
-        (3, "-", 3, None),  # taken back
+        (None, None, "3", None, 3),
+        (None, None, None, 2, 2),
+        (None, None, "3", 3, 3),
+        (3, 3, "3", 3, 3),
+        (3, 3, "4", 3, 4),  # changed in the table
+        (3, 3, "3", 2, 2),  # changed in formgrader
+        (3, 3, None, None, 3),  # a table cut short, a gradebook that is gone
+        (3, 3, None, 3, 3),
+        (3, 3, "-", 3, None),  # taken back
+        (3, 4, "4", 3, 4),  # changed in the table in a trial, which leaves the gradebook alone
+        (3, 4, "4", 4, 4),
     ],
 )
 def test_the_place_that_was_changed_counts(
-    before: float | None, in_table: str | None, in_formgrader: float | None, counts: float | None
+    shared: float | None,
+    recorded: float | None,
+    in_table: str | None,
+    in_formgrader: float | None,
+    counts: float | None,
 ) -> None:
     found = by_hand.merged(
-        {} if before is None else {place("ada"): Given(before)},
+        {} if recorded is None else {place("ada"): Given(recorded, "", shared)},
         {} if in_table is None else {place("ada"): {"points": in_table}},
         {} if in_formgrader is None else {place("ada"): in_formgrader},
     )
     assert found.get(place("ada"), Given()).points == counts
 
 
-def test_two_places_changed_differently_are_refused() -> None:
+@pytest.mark.parametrize(("recorded", "in_table"), [(1, "3"), (3, "3"), (1, "-")])
+def test_two_places_changed_differently_are_refused(recorded: float, in_table: str) -> None:
     with pytest.raises(UsageError, match="two places differ") as caught:
-        by_hand.merged({place("ada"): Given(1)}, {place("ada"): {"points": "3"}}, {place("ada"): 2})
-    assert "'ada', why: 3 in the table, 2 in formgrader" in str(caught.value.got)
+        by_hand.merged(
+            {place("ada"): Given(recorded, "", 1)},
+            {place("ada"): {"points": in_table}},
+            {place("ada"): 2},
+        )
+    in_words = "none" if in_table == "-" else in_table
+    assert f"'ada', why: {in_words} in the table, 2 in formgrader" in str(caught.value.got)
+
+
+def test_only_what_is_in_the_gradebook_is_shared() -> None:
+    points = {place("ada"): Given(2, "good", 1), place("bob"): Given(3)}
+    assert by_hand.shared(points, {place("ada")}) == {
+        place("ada"): Given(2, "good", 2),
+        place("bob"): Given(3),
+    }
 
 
 def test_the_record_is_read_back_and_a_spoilt_one_refused(tmp_path: Path) -> None:
-    points = {place("=cy"): Given(2.5, "é\n"), place("ada"): Given(None, "why?")}
+    points = {place("=cy"): Given(2.5, "é\n", 1.5), place("ada"): Given(None, "why?")}
     assert by_hand.recorded(tmp_path) == {}
     path = tmp_path / by_hand.RECORDED
     path.write_text(by_hand.record(points))
