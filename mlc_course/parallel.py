@@ -9,6 +9,7 @@ see what they do to a measurement.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
 import multiprocessing.util
 import os
@@ -100,6 +101,43 @@ def noted_interrupts() -> Iterator[threading.Event]:
         yield asked
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def ends_like_ctrl_c() -> Iterator[Callable[[], int]]:
+    """Let SIGTERM and SIGHUP raise ``KeyboardInterrupt``, as Ctrl-C does.
+
+    Yields a function that returns the exit status that a shell reports of such an end. Signals that
+    are ignored stay so, as under ``nohup``; outside the main thread all stay as they are.
+    """
+    came: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):  # Windows lacks the second
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, interrupt)
+    try:
+        yield lambda: 128 + came[0] if came else INTERRUPTED
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def die_with_parent(parent: int, number: int = 9) -> None:
+    """Get a signal when the thread that started this process ends; end now if it has ended."""
+    with contextlib.suppress(AttributeError):  # not Linux
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, *map(ctypes.c_ulong, (number, 0, 0, 0)))
+        if os.getppid() != parent:
+            os._exit(INTERRUPTED)
 
 
 def end_workers() -> None:
@@ -205,8 +243,11 @@ def _started(pool: ProcessPoolExecutor, jobs: int) -> ProcessPoolExecutor:
 def _belong_to_the_parent() -> None:
     """Leave Ctrl-C to the parent process, and end when it does, whatever it dies of."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
-    if parent is not None:
+    if parent is not None and parent.pid is not None:
+        die_with_parent(parent.pid, signal.SIGKILL)
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

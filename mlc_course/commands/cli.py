@@ -226,7 +226,9 @@ def add_grade(subparsers: Subparsers) -> None:
     parser.add_argument("--jobs", type=int, help="processes at a time (default: one for each core)")
     parser.add_argument("--executor", metavar="dask://HOST:PORT", help="grade on a Dask cluster")
     parser.add_argument(
-        "--sandbox", choices=("bubblewrap", "rlimits"), help="default: the best here"
+        "--sandbox",
+        choices=("bubblewrap", "rlimits"),
+        help="default: bubblewrap; rlimits keeps nothing secret and nothing safe",
     )
     parser.add_argument(
         "--only",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
@@ -19,6 +18,7 @@ from mlc_course.commands.output import check_file
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import (
     GRADED,
+    SETTINGS,
     Result,
     Settings,
     Store,
@@ -29,11 +29,9 @@ from mlc_course.grading.course import (
     race_all,
 )
 from mlc_course.grading.handed_in import Left, collect
-from mlc_course.grading.process import BUBBLEWRAP, chosen
-from mlc_course.grading.reports import (
-    remarks,
-)
-from mlc_course.parallel import INTERRUPTED, executor_for
+from mlc_course.grading.process import BUBBLEWRAP, Limits, chosen, hide_memory, seen
+from mlc_course.grading.reports import remarks
+from mlc_course.parallel import ends_like_ctrl_c, executor_for
 
 MOST_ROWS = 150  # of the table that is printed; the CSV has all
 MOST_LEFT = 20  # lines of the list of what is not graded; its CSV has all
@@ -64,6 +62,8 @@ def run(
     person fills in, before anything is graded.
     """
     check_file(out, (".csv",))
+    sandbox = chosen(sandbox)
+    _tell(_which_sandbox(sandbox))
     exams = exams_in(solutions)
     submissions, left = collect(folder, exams)
     wanted = of_students(submissions, only) if only else submissions
@@ -79,34 +79,49 @@ def run(
         exports=exports,
         gradebook=gradebook,
     )
-    store = Store(files.store)
-    report.points_by_hand(store.marks())
+    limits = Limits(hidden=_secret(folder, solutions, out))
+    if sandbox == BUBBLEWRAP:
+        seen(limits.hidden)  # raises where they cannot be hidden
+    else:
+        hide_memory()  # the key of the marks is in it
+    digests = {exam.assignment: exam.digest for exam in exams}
     exams = [exam for exam in exams if exam.assignment in {each.assignment for each in wanted}]
-    settings = Settings(sandbox=sandbox, seed=store.seed)
-    _tell(_which_sandbox(chosen(sandbox)))
-    with tempfile.TemporaryDirectory(prefix="mlc-grade-") as scratch:
-        os.environ["TMPDIR"] = scratch  # for the workers: what one that is killed leaves behind
+    kept = Store(files.store, sandbox=sandbox)
+    with contextlib.closing(kept) as store, ends_like_ctrl_c() as status:
+        report.points_by_hand(store.marks())  # faulty ones are told before anything is graded
+        settings = Settings(limits, sandbox, store.seed)
+        if store.forged:
+            _tell(
+                f"{store.path}: {store.forged} entries were written by something else, or without "
+                "its key; what they were about is graded again"
+            )
         try:
             for exam in exams:
                 prepare(exam, solutions, store, settings)
             failed = grade_all(wanted, exams, store, settings, start, again=bool(only))
             race_all(exams, store, settings)
         except KeyboardInterrupt:
-            kept = {(each.student, each.assignment) for each in store.marks()}
-            done = sum((each.student, each.assignment) in kept for each in wanted)
+            done = sum(store.has(each, digests[each.assignment]) for each in wanted)
             _tell(f"stopped: {done} of {len(wanted)} graded; the same command goes on")
-            return INTERRUPTED
-    current = {(each.student, each.assignment) for each in submissions}
-    marks = [each for each in store.marks() if (each.student, each.assignment) in current]
+            return status()
+        graded = [each for each in submissions if store.has(each, digests[each.assignment])]
+        current = {(each.student, each.assignment) for each in graded}
+        marks = [each for each in store.marks() if (each.student, each.assignment) in current]
     left += tuple(Left(each.path, FAILED) for each in failed)
     results, said, has_all = report.write(marks, left)
-    store.close()
     print(json.dumps(_record(results, left), indent=2) if as_json else _rows(results))
     said.append(f"marks: {out}   feedback: {files.feedback}   the class: {files.of_class}")
     if left:
         said.append(_left_lines(left, files.not_graded))
     _tell("\n".join(said))
     return 0 if has_all else 1
+
+
+def _secret(folder: Path, solutions: Path, out: Path) -> tuple[Path, ...]:
+    """The folders that no submission may see: where answers, submissions and marks lie."""
+    course = solutions.resolve().parent
+    own = [course] if (course / SETTINGS).exists() else []  # with its gradebook and its history
+    return tuple(each.resolve() for each in (solutions, folder, out.parent, *own))
 
 
 def of_students(submissions: Sequence[Submission], names: Sequence[str]) -> list[Submission]:
@@ -131,13 +146,18 @@ def _tell(text: str) -> None:
 
 
 def _record(results: Sequence[Result], left: Sequence[Left]) -> dict[str, Any]:
-    graded = [
+    """Marks as JSON that may be handed on: what hidden checks asked is not in it."""
+    trees = [
         {"points": each.points, "final": each.final, "out_of": each.out_of}
         | asdict(each.marks)
         | {"by_person": [asdict(hand) for hand in each.by_person], "late": asdict(each.late)}
         for each in results
     ]
-    return {"marks": graded, "not_graded": [asdict(each) for each in left]}
+    for test in (test for tree in trees for test in tree["tests"]):
+        test["hidden"] = [
+            {each: found[each] for each in ("kind", "verdict")} for found in test["hidden"]
+        ]
+    return {"marks": trees, "not_graded": [asdict(each) for each in left]}
 
 
 def _left_lines(left: Sequence[Left], path: Path) -> str:
@@ -151,13 +171,15 @@ def _which_sandbox(name: str) -> str:
     if name == BUBBLEWRAP:
         return "sandbox: bubblewrap; no network, no files but their own, limits on everything"
     return (
-        "sandbox: rlimits only, so that a submission may read every file that you may read\n"
+        "sandbox: rlimits only: time, memory and processes are limited, and nothing else is\n"
+        "  not protected: solutions, other submissions, marks and all your files can be read,\n"
+        "                 and changed; the network is open; other processes are seen\n"
         "  hint      apt-get install bubblewrap; or grade as a user who cannot read solutions/"
     )
 
 
 def _rows(results: Sequence[Result]) -> str:
-    lines = [f"{'student':<32} {'assignment':<34} {'points':>9} {'':>5}  note"]
+    lines = [f"{'student':<32} {'assignment':<34} {'points':>9} {'':>5}  {'sandbox':<10}  note"]
     for each in results[:MOST_ROWS]:
         marks, points = each.marks, f"{each.final:g}/{each.out_of:g}"
         notes = [] if marks.status == GRADED else [marks.status]
@@ -166,7 +188,7 @@ def _rows(results: Sequence[Result]) -> str:
         notes += remarks(each)[:1]
         lines.append(
             f"{marks.student[:32]:<32} {marks.assignment[:34]:<34} {points:>9} "
-            f"{each.percent:>4.0f}%  {'; '.join(notes)[:60]}"
+            f"{each.percent:>4.0f}%  {marks.sandbox:<10}  {'; '.join(notes)[:60]}"
         )
     if len(results) > MOST_ROWS:
         lines.append(f"... and {len(results) - MOST_ROWS} more")

@@ -98,9 +98,9 @@ _CHEATS = (
     Cheat(reading.inherited_descriptors, NOTHING, alone=True),
     Cheat(reading.network, NOTHING, alone=True),
     # walls
-    Cheat(walls.kernel_settings, "Read-only file system", alone=True),
-    Cheat(walls.own_namespace, "Operation not permitted", alone=True),
-    Cheat(walls.devices, "Operation not permitted", alone=True),
+    Cheat(walls.kernel_settings, "cell number 2: OSError in line 3", alone=True),
+    Cheat(walls.own_namespace, "cell number 2: PermissionError in line 6", alone=True),
+    Cheat(walls.devices, "cell number 2: PermissionError in line 2", alone=True),
     # exhaustion
     Cheat(exhaustion.infinite_loop, TIME),
     Cheat(exhaustion.infinite_answers, TIME),
@@ -112,7 +112,7 @@ _CHEATS = (
     Cheat(exhaustion.thread_bomb, "over the limit of 512 threads", alone=True),
     Cheat(exhaustion.memory_bomb, TIME, alone=True),
     Cheat(exhaustion.memory_in_many_processes, "over the memory limit of", alone=True),
-    Cheat(exhaustion.memory_without_a_process, "/dev/shm keeps little", alone=True),
+    Cheat(exhaustion.memory_without_a_process, "cell number 2: MemoryError in line 12", alone=True),
     Cheat(exhaustion.output_flood, WRONG),
     Cheat(exhaustion.huge_files, TIME, alone=True),
     Cheat(exhaustion.endless_recursion, "your code was ended"),
@@ -121,8 +121,8 @@ _CHEATS = (
     Cheat(messages.forged_replies, "'met' is not an array"),
     Cheat(messages.half_a_message, TIME),
     Cheat(messages.enormous_length, "over the limit of one message"),
-    Cheat(messages.wide_message, "cell number 2: list"),
-    Cheat(messages.deep_message, "maximum recursion depth exceeded", alone=True),
+    Cheat(messages.wide_message, "cell number 2: a reply that cannot be read"),
+    Cheat(messages.deep_message, "cell number 2: a reply that cannot be read", alone=True),
     Cheat(messages.no_text_at_all, "an answer that cannot be read"),
     Cheat(messages.markup_in_errors, "your code raises an error"),
     # forgeries

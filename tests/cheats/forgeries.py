@@ -109,6 +109,7 @@ def shell_cells(folder: Path, exercise: Notebook) -> None:
 %%bash
 cat /etc/shadow ~/.ssh/* /proc/1/environ
 nohup sleep 600 > /dev/null 2>&1 &
-echo 'student,points' > marks.csv""",
-        last="!kill -9 -1; rm -rf / 2> /dev/null",
+echo 'student,points' > marks.csv
+rm -rf / 2> /dev/null
+kill -9 -1""",
     )

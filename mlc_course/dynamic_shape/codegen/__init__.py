@@ -1,9 +1,10 @@
 """Which code runs a program at every size? Kernels with loops of unknown length, and guards.
 
 Read ``places`` first, the index maps, then ``points`` (what one element needs), ``passes`` (visits
-of a row's columns), and ``cpu_rows`` and ``gpu_rows``, the loops around them. ``guarded_variants``
-are for sizes that a guard asks for, ``plan_code`` has those of a plan, ``compiled`` makes a
-function of them, and ``index_cost`` counts divisions.
+of a row's columns), and ``cpu_rows`` and ``gpu_rows``, the loops around them. ``row_memory`` says
+where a row is kept between passes. ``guarded_variants`` are for sizes that a guard asks for,
+``plan_code`` has those of a plan, ``compiled`` makes a function of them, and ``index_cost`` counts
+divisions.
 """
 
 from mlc_course.dynamic_shape.codegen.compiled import Bound, Compiled, compile_for_all_sizes

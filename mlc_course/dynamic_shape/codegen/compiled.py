@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlc_course.dynamic_shape.codegen.plan_code import PlannedKernel, planned_kernels
+from mlc_course.dynamic_shape.codegen.plan_code import LLVM_OPTIONS, PlannedKernel, planned_kernels
 from mlc_course.dynamic_shape.fusion import Flow, Knowledge, Level, Plan, plan
 from mlc_course.dynamic_shape.ir import DTYPES, Dim, Module, bind, run
 from mlc_course.errors import ShapeError, UsageError
@@ -262,7 +262,8 @@ def compile_for_all_sizes(
     steps: dict[int, Step] = {}
     for kernel in planned_kernels(planned, folds=folds):
         entries = tuple(
-            compile_kernel(prim_func(each.kernel), threads=threads) for each in kernel.variants
+            compile_kernel(prim_func(each.kernel), threads=threads, options=LLVM_OPTIONS)
+            for each in kernel.variants
         )
         steps |= dict.fromkeys(kernel.lowered.values, Step(kernel, entries))
     steps |= {value: Step(None, (), value) for value in flow.equations if flow.is_call(value)}

@@ -48,16 +48,15 @@ def column_kernel(name: str, flow: Flow, kernel: Kernel, places: Places, widest:
     if not made.columns:
         body = made.tile(var(names.row), 1, ZERO)
         return lowered_of(name, made.points, (), rows, body, {})
-    (width, _, tiles), *narrow = ladder(places, made.columns, widest)
-    count = tiles + (1 if narrow else 0)
+    wide, *narrow = ladder(places, made.columns, widest)
+    count = wide.count + (1 if narrow else 0)
     row, tile = var(names.row) // count, var(names.row) % count
-    body = made.tile(row, width, tile * width)
+    body = made.tile(row, wide.width, tile * wide.width)
     if narrow:
         rest: list[Statement] = []
-        for less, start, steps in narrow:
-            inside = made.tile(row, less, start + var(names.step) * less)
-            rest.append(loop(names.step, steps, inside))
-        body = [Guard(tile < tiles, tuple(body), tuple(rest))]
+        for each in narrow:
+            rest += each.visited(names.step, made.tile(row, each.width, each.start(names.step)))
+        body = [Guard(tile < wide.count, tuple(body), tuple(rest))]
     if made.points.is_scalar and widest > 1:  # a condition that vectors cannot have
         return column_kernel(name, flow, kernel, places, 1)
     wish = wished(places, made.columns, widest)

@@ -1,17 +1,21 @@
 """Kernels of all sizes for a CPU: rows side by side on the cores, columns in vectors.
 
-The columns of a pass are visited some vectors at a time; what the vectors leave over follows in
-narrower ones, and one by one. Where it is known that nothing is left over, nothing follows.
+Rows go by one number, or by two, such that no row divides to find out where it is: that of the last
+axis runs within a block.
+The columns of a pass are visited vector by vector; what wide ones leave over follows in narrower
+ones. Where it is known that nothing is left over, nothing follows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from mlc_course.dynamic_shape.codegen.cpu_columns import column_kernel, is_of_columns
 from mlc_course.dynamic_shape.codegen.passes import Pass, Passes, Reduction, divisions_of
 from mlc_course.dynamic_shape.codegen.places import Atom, Dims, Places, product
 from mlc_course.dynamic_shape.codegen.points import Names
+from mlc_course.dynamic_shape.codegen.row_memory import placed_in_results
 from mlc_course.dynamic_shape.codegen.templates import (
     Lowered,
     at_width,
@@ -23,7 +27,6 @@ from mlc_course.dynamic_shape.codegen.templates import (
 from mlc_course.dynamic_shape.codegen.vectors import ladder, wished
 from mlc_course.dynamic_shape.fusion import Flow, Kernel, Knowledge
 from mlc_course.mugraph.kernels import (
-    ONE,
     ZERO,
     Allocate,
     Compute,
@@ -32,12 +35,12 @@ from mlc_course.mugraph.kernels import (
     Read,
     Statement,
     const,
-    substituted,
     var,
 )
 
 CHUNK = 4096  # elements of a block where a kernel has no rows
 TOGETHER = 4  # rows of a block that share memory for what is kept
+NEIGHBOURS = 16  # rows of a block that share what is found by divisions
 
 
 def cpu_kernel(
@@ -58,64 +61,85 @@ def cpu_kernel(
     if is_of_columns(flow, kernel, knowledge):
         return column_kernel(name, flow, kernel, places, width)
     makers = [
-        _Rows(name, flow, kernel, places, rows, columns, width)
-        for rows, columns in divisions_of(kernel, knowledge)
+        _Rows(name, flow, kernel, places, nest, width)
+        for nest in dict.fromkeys(_nests(flow, kernel, knowledge))
     ]
     return min(makers, key=lambda made: made.passes.effort).lowered()
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """Loops over rows, and a row's columns.
+
+    A block has a row of ``outer`` and some neighbours along ``inner``; so what is found by
+    divisions of ``outer``'s number is found once for all of them.
+    """
+
+    outer: Dims
+    inner: Dims
+    columns: Dims
+
+
+def _nests(flow: Flow, kernel: Kernel, knowledge: Knowledge) -> Iterator[_Nest]:
+    """Yield the loops that a kernel can have."""
+    if kernel.form == "loop":
+        for rows, columns in divisions_of(kernel, knowledge):
+            at = len(rows) - 1 if len(rows) > 1 else len(rows)
+            yield _Nest(rows[:at], rows[at:], columns)
+        return
+    yield _Nest((), kernel.rows, kernel.columns)
+    rows_key = knowledge.key(kernel.rows)
+    for value in kernel.values:
+        for each in (value, *flow.equations[value].operands):
+            dims = knowledge.sizes[each]
+            for at in range(2, len(dims) + 1):
+                if knowledge.key(dims[:at]) == rows_key:
+                    yield _Nest(dims[: at - 1], dims[at - 1 : at], kernel.columns)
 
 
 class _Rows:
     """Loops over rows and columns, around the statements of ``Passes``."""
 
     def __init__(
-        self,
-        name: str,
-        flow: Flow,
-        kernel: Kernel,
-        places: Places,
-        rows: Dims,
-        columns: Dims,
-        width: int,
+        self, name: str, flow: Flow, kernel: Kernel, places: Places, nest: _Nest, width: int
     ) -> None:
-        self.name, self.places, self.width = name, places, width
+        self.name, self.places, self.nest, self.width = name, places, nest, width
         self.names = Names.apart_from(places.knowledge.dims)
-        self.outer: Dims = rows
-        self.inner: Dims = ()
-        if kernel.form == "loop" and len(rows) > 1:
-            self.outer, self.inner = rows[:-1], rows[-1:]
-        self.row = var(self.names.row)
-        if kernel.form != "loop":
-            self.row = self.row * TOGETHER + var(self.names.inner)
-        atoms = [Atom(self.row, self.outer)] if self.outer else []
-        atoms += [Atom(var(self.names.inner), self.inner)] if self.inner else []
-        self.passes = Passes(flow, kernel, places, self.names, atoms, columns)
-        tiles = [tile for each in self.passes.passes for tile in each.tiles]
-        self.is_chunked = kernel.form == "loop" and not rows and len(tiles) == 1
+        block, self.count = var(self.names.row), product(nest.outer)
+        atoms: list[Atom] = [Atom(block, nest.outer)] if nest.outer else []
+        if nest.inner:
+            self.together = NEIGHBOURS if nest.outer else TOGETHER
+            chunks = (product(nest.inner) + (self.together - 1)) // self.together
+            self.count = self.count * chunks
+            atoms = [Atom(block // chunks, nest.outer)] if nest.outer else []
+            first = (block % chunks if nest.outer else block) * self.together
+            self.row = first + var(self.names.inner)
+            atoms.append(Atom(self.row, nest.inner))
+        self.passes = made = Passes(flow, kernel, places, self.names, atoms, nest.columns)
+        self.kept = placed_in_results(made.passes, made.row_buffers, places.knowledge)
+        tiles = [tile for each in made.passes for tile in each.tiles]
+        self.is_chunked = kernel.form == "loop" and not atoms and len(tiles) == 1
 
     def lowered(self) -> Lowered:
         """Return the kernel with its arguments."""
-        names, count = self.names, product(self.outer)
+        names = self.names
+        body = self._body(ZERO, None)
         if self.is_chunked:
             columns = product(self.passes.columns)
             chunks = columns // CHUNK
             whole = self._body(var(names.row) * CHUNK, const(CHUNK))
             rest = self._body(chunks * CHUNK, columns % CHUNK)
-            body: list[Statement] = [Guard(var(names.row) < chunks, tuple(whole), tuple(rest))]
-            count = chunks + 1
-        elif self.row != var(names.row) and self.outer:
-            body = [Guard(self.row < count, tuple(self._body(ZERO, None)))]
-            body = [loop(names.inner, const(TOGETHER), body)]
-            count = (count + (TOGETHER - 1)) // TOGETHER
-        else:
-            body = self._body(ZERO, None)
-        if self.inner:
-            body = [loop(names.inner, product(self.inner), body)]
+            body = [Guard(var(names.row) < chunks, tuple(whole), tuple(rest))]
+            self.count = chunks + 1
+        elif self.nest.inner:
+            if not self.places.divides(self.nest.inner, self.together):
+                body = [Guard(self.row < product(self.nest.inner), tuple(body))]
+            body = [loop(names.inner, const(self.together), body)]
         widths: dict[str, int] = {}
         for each in self.passes.passes:
             for tile in each.tiles if not self.is_chunked else ():
                 widths |= wished(self.places, tile.sizes, 1 if tile.is_scalar else self.width)
-        shared = self.passes.row_buffers
-        return lowered_of(self.name, self.passes.points, shared, count, body, widths)
+        return lowered_of(self.name, self.passes.points, self.kept, self.count, body, widths)
 
     def _body(self, first: Expr, extent: Expr | None) -> list[Statement]:
         """The statements of a row; of so many columns from ``first`` on, where they are a chunk."""
@@ -130,13 +154,11 @@ class _Rows:
         names = self.names
         for tile in visit.tiles:
             widest = 1 if tile.is_scalar else self.width
-            for width, start, steps in ladder(self.places, tile.sizes, widest, extent):
-                at = tile.first + first + start + var(names.step) * width
-                if steps == ONE:
-                    at = substituted(at, {names.step: ZERO})
-                body = at_width(tile.scope.statements, names, width, at)
-                loops += body if steps == ONE else [loop(names.step, steps, body)]
-                widths += [width] if width not in widths else []
+            for each in ladder(self.places, tile.sizes, widest, extent):
+                at = tile.first + first + each.start(names.step)
+                body = at_width(tile.scope.statements, names, each.width, at)
+                loops += each.visited(names.step, body)
+                widths += [each.width] if each.width not in widths else []
         before: list[Statement] = []
         after: list[Statement] = []
         for reduction in visit.reductions:

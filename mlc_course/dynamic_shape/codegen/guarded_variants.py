@@ -1,7 +1,7 @@
 """Variants of a kernel for sizes that a guard asks for, in front of the one for all sizes.
 
 A variant is the kernel itself with something in the place of a size: a likely value, or a multiple
-of a vector's width. So loops get a known length, and those for what vectors leave over go away.
+of a vector's width. So loops get a known length, and nothing is left for narrower vectors.
 Which variant runs is decided at the call, by its guard; the last one has none, and is always right.
 """
 
@@ -114,11 +114,13 @@ def _at_multiples(kernel: SizedKernel, widths: Mapping[str, int]) -> Variant:
 
 
 def likely_sizes(module: Module, knowledge: Knowledge) -> list[SymbolicDim]:
-    """Return dimensions with likely values, under each name that the knowledge has for them."""
+    """Return dimensions with likely values, under each name that kernels have for them."""
     found: dict[str, SymbolicDim] = {}
     own = {dim.name: dim for dim in module.dims if dim.likely}
+    shared_names = knowledge.shared_names()
     for type_, dims in zip(module.function.types, knowledge.sizes, strict=True):
         for dim, name in zip(type_.dims, dims, strict=True):
             if isinstance(dim, str) and isinstance(name, str) and dim in own:
-                found[name] = replace(own[dim], name=name)
+                name = shared_names.get(name, name)
+                found.setdefault(name, replace(own[dim], name=name))
     return list(found.values())

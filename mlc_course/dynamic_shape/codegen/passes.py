@@ -114,14 +114,15 @@ class Passes:
     @property
     def effort(self) -> int:
         """A rank by the divisions that are made, and by statements that vectors cannot do."""
-        total = 0
+        total, inner = 0, frozenset({self.names.inner})
         for each in self.body:
             if isinstance(each, Pass):
                 for tile in each.tiles:
                     total += 1000 * divisions_in(tile.scope.statements, self.names.of_column)
+                    total += 10 * divisions_in(tile.scope.statements, inner)
                     total += 5000 * tile.is_scalar
             else:
-                total += 10 * divisions_in(each, frozenset({self.names.inner}))
+                total += 10 * divisions_in(each, inner)
                 total += divisions_in(each)
         return total
 

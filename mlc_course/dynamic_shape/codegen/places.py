@@ -120,12 +120,15 @@ class Places:
         if axis == len(place.dims):
             return len(place.atoms)
         ahead: Dims = place.dims[:axis]
-        sizes: Dims = ()
-        for number in range(len(place.atoms) + 1):
-            if sizes == ahead or self.folds and self.knowledge.are_equal(sizes, ahead):
-                return number
-            if number < len(place.atoms):
-                sizes = (*sizes, *place.atoms[number].sizes)
+        counted: list[Dims] = [()]
+        for atom in place.atoms:
+            counted.append((*counted[-1], *atom.sizes))
+        if ahead in counted:  # no question to the solver, where others may take long
+            return counted.index(ahead)
+        if self.folds:
+            for number, sizes in enumerate(counted):
+                if self.knowledge.are_equal(sizes, ahead):
+                    return number
         return None
 
 

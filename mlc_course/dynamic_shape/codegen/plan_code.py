@@ -21,6 +21,8 @@ from mlc_course.tensor_program.tir import kernel_text
 
 Target = Literal["cpu", "cuda"]
 ARCH = "sm_80"  # whose PTX is written
+# LLVM would keep an address for each access of each loop, more than there are registers for.
+LLVM_OPTIONS = ("-disable-lsr",)
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def _of_cpu(plan: Plan, kind: str) -> Iterator[str]:
     for each in planned_kernels(plan):
         for variant in each.variants:
             yield f"; {variant.kernel.name}, for {variant}"
-            yield kernel_text(prim_func(variant.kernel), kind)
+            yield kernel_text(prim_func(variant.kernel), kind, options=LLVM_OPTIONS)
 
 
 def _cuda(plan: Plan) -> str:

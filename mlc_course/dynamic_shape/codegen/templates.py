@@ -50,7 +50,10 @@ def lowered_of(
     widths: Mapping[str, int],
     threads: int = 1,
 ) -> Lowered:
-    """Return the kernel with this body, which reads and writes what ``points`` have asked for."""
+    """Return the kernel with this body, which reads and writes what ``points`` have asked for.
+
+    Sizes that are known to be equal are given once, so that indices that are equal are spelled so.
+    """
     outputs = points.kernel.outputs
     inputs = tuple(value for value in points.buffers if value not in outputs)
     made = SizedKernel(
@@ -66,6 +69,9 @@ def lowered_of(
         storage_bytes=SUM_BYTES,
         count=count,
     )
+    shared_names = points.places.knowledge.shared_names()
+    made = made.where({name: var(other) for name, other in shared_names.items()}, ())
+    widths = {shared_names.get(name, name): by for name, by in widths.items()}
     used = {used for e in expressions(made) for used in variables(e)}
     sizes = tuple(sorted(used & set(points.places.knowledge.dims)))
     return Lowered(

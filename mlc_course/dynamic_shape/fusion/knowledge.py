@@ -78,6 +78,13 @@ class Knowledge:
             self._keys[dims] = self.solver.facts.normal_form(dims)
         return self._keys[dims]
 
+    def shared_names(self) -> dict[str, str]:
+        """Return the first name of each size whose name is another one that is proved equal."""
+        first: dict[Hashable, str] = {}
+        names = dict.fromkeys(dim for dims in self.sizes for dim in dims if isinstance(dim, str))
+        known = {name: first.setdefault(self.key((name,)), name) for name in names}
+        return {name: other for name, other in known.items() if name != other}
+
     def are_equal(self, left: tuple[Dim, ...], right: tuple[Dim, ...]) -> bool:
         """Tell whether two products are proved equal."""
         return self.key(left) == self.key(right) or self.holds(equal_products(left, right))

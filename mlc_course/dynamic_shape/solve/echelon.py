@@ -17,13 +17,22 @@ Multipliers = dict[int, Fraction]  # of facts, by number
 Key = TypeVar("Key", int, str, str | int)
 
 
+def multiple(vector: Mapping[Key, Fraction], times: Fraction) -> dict[Key, Fraction]:
+    """Return a multiple of a vector; by 1 and -1, which are most, without a multiplication."""
+    if times == 1:
+        return dict(vector)
+    if times == -1:
+        return {key: -value for key, value in vector.items()}
+    return {key: times * value for key, value in vector.items()} if times else {}
+
+
 def add_to(total: dict[Key, Fraction], more: Mapping[Key, Fraction], times: Fraction) -> None:
     """Add a multiple of a vector to another, which keeps no zeros."""
-    for key, value in more.items():
-        if not (now := total.get(key, 0) + times * value):
-            total.pop(key, None)
-        else:
+    for key, value in multiple(more, times).items():
+        if now := total[key] + value if key in total else value:
             total[key] = now
+        else:
+            total.pop(key, None)
 
 
 def unknowns(vector: Vector) -> Iterator[str]:
@@ -59,9 +68,7 @@ class Echelon:
         pivot = min(unknowns(rest), key=lambda name: (len(self.holders[name]), name), default=None)
         if pivot is None:
             return rest, of
-        first = rest[pivot]
-        row = {key: value / first for key, value in rest.items()}
-        of = {key: value / first for key, value in of.items()}
+        row, of = (multiple(each, 1 / rest[pivot]) for each in (rest, of))
         for other in list(self.holders[pivot]):
             old, old_of = self.rows[other]
             times = -old[pivot]

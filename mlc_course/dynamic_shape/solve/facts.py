@@ -22,7 +22,14 @@ from mlc_course.dynamic_shape.ir import (
     said,
 )
 from mlc_course.dynamic_shape.solve.answers import ByProducts, BySums, Step
-from mlc_course.dynamic_shape.solve.echelon import Echelon, Multipliers, Vector, add_to, unknowns
+from mlc_course.dynamic_shape.solve.echelon import (
+    Echelon,
+    Multipliers,
+    Vector,
+    add_to,
+    multiple,
+    unknowns,
+)
 from mlc_course.dynamic_shape.solve.integers import Bounded, Cut, Equation, at_most
 from mlc_course.dynamic_shape.solve.systems import (
     Claim,
@@ -347,7 +354,7 @@ def _equal(system: System, read: Reader) -> Iterator[tuple[Constraint, Multiplie
         if claim := read(name, value):
             vector = system.read(0, claim)
             assert vector is not None
-            yield claim, {fact: times * vector[name] for fact, times in of.items()}
+            yield claim, multiple(of, vector[name])
             continue
         other = first.setdefault(frozenset(value.items()), name)
         if other != name:

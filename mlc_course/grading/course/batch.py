@@ -30,7 +30,7 @@ ENDED_GRADER = "ended the process of its grader, twice"
 class Settings:
     """The settings of a batch, the same for every submission.
 
-    ``sandbox`` None is the best one of the machine that grades.
+    ``sandbox`` None is bubblewrap.
     """
 
     limits: Limits = Limits()
@@ -110,7 +110,7 @@ def grade_all(
 def race_all(exams: Sequence[Exam], store: Store, settings: Settings) -> None:
     """Run the races that wait, one at a time and with nothing beside them."""
     by_name = {exam.assignment: exam for exam in exams}
-    waiting = [each for each in store.marks() if each.races and each.assignment in by_name]
+    waiting = store.waiting({exam.assignment: exam.digest for exam in exams})
     sandbox = chosen(settings.sandbox)
     for each in tqdm(waiting, desc="races", unit=" submissions", disable=None):
         exam = by_name[each.assignment]

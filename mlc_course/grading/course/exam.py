@@ -37,6 +37,10 @@ class Test:
     def demands(self) -> tuple[Demand, ...]:
         return (*self.visible, *self.hidden)
 
+    def numbers(self, *, hidden: bool) -> range:
+        """Return the places of its hidden or of its visible demands among all."""
+        return range(len(self.visible), len(self.demands)) if hidden else range(len(self.visible))
+
 
 @dataclass(frozen=True)
 class Exam:

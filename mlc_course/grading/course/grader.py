@@ -122,27 +122,22 @@ def grade(exam: Exam, submission: Submission, *, seed: int, limits: Limits, sand
         steps = plan(exam, submission.notebook)
     except CourseError as error:
         return refused(submission, exam, f"{error.what}: {error.got}" if error.got else error.what)
-    student = Interpreter(limits, sandbox)
-    bench = RemoteBench(limits, sandbox)
-    examiner = _Examiner(student, bench, _seed(seed, submission))
-    tests = {test.grade_id: test for test in exam.tests}
-    marks: dict[str, TestMarks] = {}
+    asked_last = max(i for i, step in enumerate(steps) if isinstance(step, Examine))
+    examiner = _Examiner(exam, RemoteBench(limits, sandbox), _seed(seed, submission))
     try:
-        for step in steps:
-            match step:
-                case Run(cell, source):
-                    student.run(cell, source)
-                case Examine(grade_id):
-                    marks[grade_id] = examiner.marks(tests[grade_id])
+        # In this order: what asks a hidden check is started when all that is shown has been said.
+        student, again = Interpreter(limits, sandbox), Interpreter(limits, sandbox)
+        useful = examiner.ask(student, steps[: asked_last + 1], hidden=False)
+        if any(test.hidden for test in exam.tests):
+            examiner.ask(again, useful, hidden=True)
     finally:
-        student.stop()
-        bench.stop()
+        examiner.bench.stop()
     return Marks(
         submission.student,
         exam.assignment,
         submission.digest,
         GRADED,
-        tuple(marks[test.grade_id] for test in exam.tests),
+        tuple(examiner.marks(test) for test in exam.tests),
         tuple(student.remarks),
         tuple(examiner.races),
         sandbox,
@@ -152,41 +147,80 @@ def grade(exam: Exam, submission: Submission, *, seed: int, limits: Limits, sand
 
 def _seed(secret: int, submission: Submission) -> int:
     """Another seed for every submission, which nobody without the secret can foresee."""
-    mixed = hashlib.sha256(f"{secret} {submission.digest}".encode()).digest()
+    return _mixed(secret, submission.digest)
+
+
+def _mixed(secret: int, name: str) -> int:
+    """Another seed for every name: what a visible check draws says nothing of a hidden one."""
+    mixed = hashlib.sha256(f"{secret} {name}".encode()).digest()
     return int.from_bytes(mixed[:8], "little")
 
 
-class _Examiner:
-    """Asks for answers and examines them."""
+Step = Run | Examine
 
-    def __init__(self, student: Interpreter, bench: RemoteBench, seed: int) -> None:
-        self.student, self.bench, self.seed = student, bench, seed
+
+class _Examiner:
+    """Asks for answers and examines them: visible checks first, then hidden ones.
+
+    A notebook is run twice, in two processes. The first is asked what visible checks ask, and all
+    that a student is told comes from it; the second is asked what hidden ones ask, and of what it
+    says only the verdicts are told. So no cell and no answer can say what a hidden check asked.
+    """
+
+    def __init__(self, exam: Exam, bench: RemoteBench, seed: int) -> None:
+        self.tests = {test.grade_id: test for test in exam.tests}
+        self.bench, self.seed = bench, seed
         self.races: list[Race] = []
+        self._found: dict[tuple[str, int], list[Finding]] = {}
+
+    def ask(self, student: Interpreter, steps: Sequence[Step], *, hidden: bool) -> list[Step]:
+        """Run the cells and ask on the way; returns the steps without cells that ended it."""
+        useful: list[Step] = []
+        try:
+            for step in steps:
+                match step:
+                    case Run(cell, source):
+                        went_on = student.run(cell, source)
+                        useful += [step] if went_on else []
+                    case Examine(grade_id):
+                        useful.append(step)
+                        test = self.tests[grade_id]
+                        for number in test.numbers(hidden=hidden):
+                            self._found[grade_id, number] = self._findings(student, test, number)
+        finally:
+            student.stop()
+        return useful
 
     def marks(self, test: Test) -> TestMarks:
-        findings = [self._findings(test, i) for i in range(len(test.demands))]
-        visible = [each for found in findings[: len(test.visible)] for each in found]
-        hidden = [each for found in findings[len(test.visible) :] for each in found]
+        """The marks of a cell of which everything was asked."""
+        visible, hidden = (
+            [each for i in test.numbers(hidden=part) for each in self._found[test.grade_id, i]]
+            for part in (False, True)
+        )
         once = tuple(dict.fromkeys(visible))  # "no answer yet" is said by every demand
         parts = [
-            Part(number, demand.worth, number >= len(test.visible), earned(found))
-            for number, (demand, found) in enumerate(zip(test.demands, findings, strict=True))
+            Part(i, demand.worth, i in test.numbers(hidden=True), self._is_met(test, i))
+            for i, demand in enumerate(test.demands)
             if demand.worth is not None
         ]
         return TestMarks(test.grade_id, test.points, once, tuple(hidden), tuple(parts))
 
-    def _findings(self, test: Test, number: int) -> list[Finding]:
+    def _is_met(self, test: Test, number: int) -> bool:
+        return earned(self._found[test.grade_id, number])
+
+    def _findings(self, student: Interpreter, test: Test, number: int) -> list[Finding]:
         """A process may also end for reasons of the machine's: then the answer is asked again."""
-        ends = self.student.ends + self.bench.ends
-        found = self._asked(test, number)
-        if self.student.ends + self.bench.ends > ends:
-            found = self._asked(test, number)
+        ends = student.ends + self.bench.ends
+        found = self._asked(student, test, number)
+        if student.ends + self.bench.ends > ends:
+            found = self._asked(student, test, number)
         return found
 
-    def _asked(self, test: Test, number: int) -> list[Finding]:
+    def _asked(self, student: Interpreter, test: Test, number: int) -> list[Finding]:
         demand = test.demands[number]
         try:
-            text, answer = self._answer(demand)
+            text, answer = self._answer(student, demand)
+            answer.seed = _mixed(self.seed, f"{test.grade_id} {number}")
         except Exception as error:
             return [unmet("answer", error)]
         found = [examine(check, answer) for check in demand.checks if check.kind != RATIO]
@@ -195,20 +229,19 @@ class _Examiner:
             self.races.append(Race(test.grade_id, number, text))
         return found
 
-    def _answer(self, demand: Demand) -> tuple[str, Examined]:
+    def _answer(self, student: Interpreter, demand: Demand) -> tuple[str, Examined]:
         subject = demand.subject
         name = subject.answer.name
-        text = self.student.produce(name, subject.ask())
+        text = student.produce(name, subject.ask())
         match subject:
             case Scheduled() | Written():
                 self.bench.load_program(text, subject.problem)
                 answer = Examined(self.bench, problem=subject.problem)
             case Called():
-                answer = Examined(self.bench, call=self.student.function(name))
+                answer = Examined(self.bench, call=student.function(name))
             case Boxed() | Given():
                 self.bench.load_value(text)
                 answer = Examined(self.bench, value=values.from_text(text))
-        answer.seed = self.seed
         return text, answer
 
 
@@ -242,6 +275,7 @@ def run_races(
     """The marks with the findings of the races that they named. Nothing else should run now."""
     bench = RemoteBench(limits, sandbox)
     tests = {test.grade_id: test for test in marks.tests}
+    asked = {test.grade_id: test for test in exam.tests}
     try:
         for each, demand in _raced(exam, marks.races):
             test, found = tests[each.grade_id], _race(bench, each, demand, ratios)
@@ -249,7 +283,11 @@ def run_races(
                 replace(part, is_met=part.is_met and (part.demand != each.demand or earned(found)))
                 for part in test.parts
             )
-            tests[each.grade_id] = replace(test, visible=(*test.visible, *found), parts=parts)
+            if each.demand in asked[each.grade_id].numbers(hidden=True):
+                test = replace(test, hidden=(*test.hidden, *found), parts=parts)
+            else:
+                test = replace(test, visible=(*test.visible, *found), parts=parts)
+            tests[each.grade_id] = test
     finally:
         bench.stop()
     return replace(marks, tests=tuple(tests.values()), races=())

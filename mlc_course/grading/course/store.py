@@ -1,93 +1,215 @@
-"""Marks on disk: one SQLite file that survives Ctrl-C and a crash, and CSV made of such."""
+"""Marks on disk: one SQLite file that survives Ctrl-C and a crash, and CSV made of such.
+
+Every row is signed with a key that lies beside the file. Submissions inside bubblewrap see neither.
+With rlimits only they could read both, so the key is in the grader's memory alone while they run.
+"""
 
 from __future__ import annotations
 
 import csv
+import functools
+import hashlib
+import hmac
 import io
 import json
+import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mlc_course.errors import UsageError
+import mlc_course
+from mlc_course.errors import MachineError, UsageError
 from mlc_course.grading.course.grader import Marks, Part, Race, TestMarks
 from mlc_course.grading.course.submission import Submission
-from mlc_course.grading.process import Finding, Verdict
+from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Finding, Verdict
 
-SCHEMA = """
-create table if not exists about (name text primary key, value text not null);
-create table if not exists ratios (exam text primary key, value text not null);
-create table if not exists marks (
-    student text not null, assignment text not null, submission text not null, exam text not null,
-    value text not null, primary key (student, assignment)
-);
-"""
+# As SQLite keeps it in sqlite_master, so that a file with anything else in it is recognised.
+TABLES = {
+    "about": "CREATE TABLE about (name text primary key, value text not null, "
+    "signature text not null)",
+    "ratios": "CREATE TABLE ratios (exam text primary key, conditions text not null, "
+    "value text not null, signature text not null)",
+    "marks": "CREATE TABLE marks (student text not null, assignment text not null, "
+    "submission text not null, exam text not null, conditions text not null, value text not null, "
+    "signature text not null, primary key (student, assignment))",
+}
+KEY_BYTES = 32
 
 
 class Store:
     """Marks by student and assignment. Every ``save`` is on disk when it returns.
 
     ``seed`` is drawn once for a file, so that a batch that goes on asks what it asked before, and
-    so that an appeal can be graded again as it was.
+    so that an appeal can be graded again as it was. Rows whose signature is wrong do not count;
+    ``forged`` is their number when the file was opened.
+
+    Raises ``UsageError`` for a file that cannot be opened, or that holds another table, a trigger,
+    a view or an index: nothing in it has run by then.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, sandbox: str = BUBBLEWRAP) -> None:
+        self.path, self.conditions = path, f"{sandbox} {package_version()}"
+        self._key_path = path.with_suffix(".key")
         try:
             self._connection = sqlite3.connect(path)
-            self._connection.executescript(SCHEMA)
-        except sqlite3.Error as error:
+            self._connection.set_authorizer(_allow_no_trigger)
+            self._check_schema(path)
+            self._key = _read_key(self._key_path)
+            if sandbox == RLIMITS:
+                self._key_path.unlink(missing_ok=True)
+            elif not self._key_path.exists():
+                _write_key(self._key_path, self._key)
+        except (sqlite3.Error, OSError) as error:
             raise UsageError(
                 f"{path} cannot be used to keep marks",
                 expected="a file that this command wrote, or a place for a new one",
                 got=error,
             ) from None
+        self.forged = sum(not self._signed(table, row) for table, row in self._rows())
         self.seed = self._kept_seed()
 
+    def _check_schema(self, path: Path) -> None:
+        """Make the tables of a new file; refuse one that has others, or anything that can act."""
+        # Read before anything is written, when no trigger and no view can have run yet.
+        self._connection.execute("pragma trusted_schema = off")
+        self._connection.execute("pragma cell_size_check = on")
+        found = self._connection.execute("select type, name, sql from sqlite_master").fetchall()
+        # SQLite's own indices, of primary keys, have no text.
+        made = {name: (kind, sql) for kind, name, sql in found if sql is not None}
+        if made and made != {name: ("table", sql) for name, sql in TABLES.items()}:
+            self._connection.close()
+            strange = [f"{kind} {name}" for name, (kind, _) in made.items() if name not in TABLES]
+            raise UsageError(
+                f"{path} is not a file of marks of this version of the course",
+                expected=f"the tables {', '.join(TABLES)} as this command makes them",
+                got=", ".join(strange)[:200] or "tables with other columns",
+                hint="name another --out, and everything is graded again",
+            )
+        if not made:
+            with self._connection as connection:
+                for sql in TABLES.values():
+                    connection.execute(sql)
+
+    def _rows(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for table in TABLES:
+            for row in self._connection.execute(f"select * from {table}").fetchall():
+                yield table, row
+
+    def _signature(self, table: str, fields: Sequence[object]) -> str:
+        text = json.dumps([table, *map(str, fields)])
+        return hmac.new(self._key, text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()
+
+    def _signed(self, table: str, row: Sequence[object]) -> bool:
+        *fields, signature = row
+        return hmac.compare_digest(self._signature(table, fields), str(signature))
+
+    def _save(self, table: str, *fields: str) -> None:
+        row = (*fields, self._signature(table, fields))
+        places = ", ".join("?" * len(row))
+        try:
+            with self._connection as connection:
+                connection.execute(f"insert or replace into {table} values ({places})", row)
+        except sqlite3.Error as error:
+            raise MachineError(
+                f"{self.path} cannot be written",
+                got=error,
+                hint="what it holds is kept; when it can be written, the same command goes on",
+            ) from None
+
+    def _find(self, table: str, where: str, *values: str) -> list[tuple[str, ...]]:
+        """The rows that this command has written, and nobody changed."""
+        found = self._connection.execute(f"select * from {table} {where}", values).fetchall()
+        return [row for row in found if self._signed(table, row)]
+
     def _kept_seed(self) -> int:
-        with self._connection as connection:
-            drawn = str(secrets.randbits(63))
-            connection.execute("insert or ignore into about values ('seed', ?)", (drawn,))
-            (kept,) = connection.execute("select value from about where name = 'seed'").fetchone()
-        return int(kept)
+        for _, value, _ in self._find("about", "where name = 'seed'"):
+            return int(value)
+        drawn = secrets.randbits(63)
+        self._save("about", "seed", str(drawn))
+        return drawn
 
     def has(self, submission: Submission, exam: str) -> bool:
-        """Tell whether this very notebook was graded with this very exam."""
-        found = self._connection.execute(
-            "select 1 from marks where student = ? and assignment = ? and submission = ?"
-            " and exam = ?",
-            (submission.student, submission.assignment, submission.digest, exam),
-        )
-        return found.fetchone() is not None
+        """Tell whether this very notebook was graded like this: exam, sandbox, package."""
+        where = "where student = ? and assignment = ?"
+        found = self._find("marks", where, submission.student, submission.assignment)
+        asked = (submission.digest, exam, self.conditions)
+        return any(row[2:5] == asked for row in found)
 
     def save(self, marks: Marks, exam: str) -> None:
         """Keep marks, in place of older ones of the same student and assignment."""
-        row = (marks.student, marks.assignment, marks.digest, exam, json.dumps(asdict(marks)))
-        with self._connection as connection:
-            connection.execute("insert or replace into marks values (?, ?, ?, ?, ?)", row)
+        about = (marks.student, marks.assignment, marks.digest, exam, self.conditions)
+        self._save("marks", *about, json.dumps(asdict(marks)))
 
     def marks(self) -> Iterator[Marks]:
         """All marks, by assignment and student."""
-        rows = self._connection.execute("select value from marks order by assignment, student")
-        for (value,) in rows.fetchall():
-            yield _marks(json.loads(value))
+        for row in self._find("marks", "order by assignment, student"):
+            yield _marks(json.loads(row[5]))
+
+    def waiting(self, exams: Mapping[str, str]) -> list[Marks]:
+        """Marks whose races are still to be run, with exams of these digests, by assignment."""
+        found = self._find("marks", "where conditions = ?", self.conditions)
+        marks = [_marks(json.loads(row[5])) for row in found if exams.get(row[1]) == row[3]]
+        return [each for each in marks if each.races]
 
     def ratios(self, exam: str) -> dict[tuple[str, int], float] | None:
         """Return what the reference solution reached in each race on this machine, if measured."""
-        found = self._connection.execute("select value from ratios where exam = ?", (exam,))
-        row = found.fetchone()
-        return {(name, i): ratio for name, i, ratio in json.loads(row[0])} if row else None
+        found = self._find("ratios", "where exam = ? and conditions = ?", exam, self.conditions)
+        for row in found:
+            return {(name, i): ratio for name, i, ratio in json.loads(row[2])}
+        return None
 
     def save_ratios(self, exam: str, ratios: dict[tuple[str, int], float]) -> None:
         """Keep what the reference solution reached."""
         value = json.dumps([[name, i, ratio] for (name, i), ratio in ratios.items()])
-        with self._connection as connection:
-            connection.execute("insert or replace into ratios values (?, ?)", (exam, value))
+        self._save("ratios", exam, self.conditions, value)
 
     def close(self) -> None:
+        """Close the file, and put the key beside it where it was taken away."""
         self._connection.close()
+        if not self._key_path.exists():
+            _write_key(self._key_path, self._key)
+
+
+def _allow_no_trigger(
+    action: int, first: str | None, second: str | None, file: str | None, inner: str | None
+) -> int:
+    """Refuse a statement as soon as a trigger or a view would take part in it, whoever made it."""
+    return sqlite3.SQLITE_DENY if inner else sqlite3.SQLITE_OK
+
+
+@functools.cache
+def package_version() -> str:
+    """The version of this package and a digest of its sources: another one may mark otherwise."""
+    root = Path(mlc_course.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()} {len(text)} ".encode())
+        digest.update(text)
+    return f"{mlc_course.__version__}+{digest.hexdigest()[:16]}"
+
+
+def _read_key(path: Path) -> bytes:
+    """The key of a file of marks; a new one where there is none, and then no old row counts."""
+    try:
+        key = path.read_bytes()
+    except FileNotFoundError:
+        key = b""
+    return key if len(key) == KEY_BYTES else secrets.token_bytes(KEY_BYTES)
+
+
+def _write_key(path: Path, key: bytes) -> None:
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(key)
+        file.flush()
+        os.fsync(descriptor)
+    part.replace(path)
 
 
 def _marks(tree: dict[str, Any]) -> Marks:

@@ -23,6 +23,7 @@ from mlc_course.grading.process.answers import (
 )
 from mlc_course.grading.process.bench import BASELINE, NAIVE, YOURS, Bench, Inspection, Program
 from mlc_course.grading.process.finding import Finding, Verdict, earned, met, printable, unmet
+from mlc_course.grading.process.privileges import hide_memory
 from mlc_course.grading.process.remote import Interpreter, RemoteBench
 from mlc_course.grading.process.sandbox import (
     BUBBLEWRAP,
@@ -32,6 +33,7 @@ from mlc_course.grading.process.sandbox import (
     chosen,
     has_bubblewrap,
 )
+from mlc_course.grading.process.walls import seen
 
 __all__ = [
     "BASELINE",
@@ -61,6 +63,7 @@ __all__ = [
     "earned",
     "given",
     "has_bubblewrap",
+    "hide_memory",
     "met",
     "own_error",
     "printable",
@@ -68,6 +71,7 @@ __all__ = [
     "produce",
     "sandbox",
     "scheduled",
+    "seen",
     "unmet",
     "values",
     "written",

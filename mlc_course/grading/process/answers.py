@@ -8,6 +8,7 @@ it; the function is never asked for a result or a time.
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,8 +25,15 @@ from mlc_course.tensor_program.tir import (
     Schedule,
     dump_program,
     load_program,
+    refusal_reason,
     te,
     tirx,
+)
+
+TAKES_OBJECTS = re.compile('wrong type. Expected "(Loop|SBlock)RV"')
+NO_NAMES = (
+    "methods of TVM's schedule take loops and blocks, as sch.get_loops(block) returns them; "
+    "the course's own steps take their names"
 )
 
 
@@ -183,16 +191,26 @@ def own_error(error: Exception) -> UnmetCheck:
     """The diagnosis of an answer that raises an error of its own."""
     if isinstance(error, NotImplementedError):
         return not_written()
-    line = error.__traceback__
-    while line is not None and line.tb_next is not None:
-        line = line.tb_next
-    place = f" (line {line.tb_lineno} of {line.tb_frame.f_code.co_name})" if line else ""
+    # One of the course's own errors is laid out to be read whole.
+    said = str(error) if isinstance(error, CourseError) else refusal_reason(error)
     return UnmetCheck(
         "your code raises an error",
         expected="no error",
-        got=f"{type(error).__name__}: {error}{place}",
-        hint="call it in a cell of its own to see where",
+        got=f"{type(error).__name__}: {said}{_own_line(error)}",
+        hint=NO_NAMES
+        if TAKES_OBJECTS.search(str(error))
+        else "call it in a cell of its own to see where",
     )
+
+
+def _own_line(error: Exception) -> str:
+    """The last line of the student's own that led to an error; a library's says nothing to them."""
+    place, line = "", error.__traceback__
+    while line is not None:
+        if line.tb_frame.f_globals.get("__name__") == "__main__":
+            place = f" (line {line.tb_lineno} of {line.tb_frame.f_code.co_name})"
+        line = line.tb_next
+    return place
 
 
 def _schedule(answer: object, program: str) -> str:

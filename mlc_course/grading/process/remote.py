@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
+from mlc_course import errors
 from mlc_course.errors import UnmetCheck
 from mlc_course.grading.process import values
 from mlc_course.grading.process.bench import Inspection
@@ -32,6 +34,22 @@ def _told(reply: Any) -> dict[str, Any]:
     told = error if isinstance(error, dict) else {}
     what, expected, got, hint = (str(told.get(name, "")) for name in names[2:])
     raise UnmetCheck(what, expected=expected or None, got=got or None, hint=hint or None)
+
+
+# Whoever writes a notebook can name an error as they like, and say in its name what they will.
+ERRORS = {
+    *(name for name, kind in vars(builtins).items() if isinstance(kind, type)),
+    *(name for name, kind in vars(errors).items() if isinstance(kind, type)),
+    *("LinAlgError", "TVMError", "InternalError", "ScheduleError", "DiagnosticError"),
+}
+
+
+def _named(reply: dict[str, Any], source: str) -> str:
+    """The kind of a cell's error, one of a closed list, and its line, one that the cell has."""
+    name, line = reply.get("failed"), reply.get("line")
+    known = name if isinstance(name, str) and name in ERRORS else "an error of its own kind"
+    has_line = type(line) is int and 1 <= line <= len(source.splitlines())
+    return f"{known} in line {line}" if has_line else known
 
 
 @dataclass
@@ -110,16 +128,19 @@ class Interpreter:
     _starts: int = 0
     _spent: float = 0.0
 
-    def run(self, cell: str, source: str) -> None:
-        """Run a cell; what goes wrong in it becomes a remark."""
+    def run(self, cell: str, source: str) -> bool:
+        """Run a cell; what goes wrong in it becomes a remark. False when it ended the process."""
+        ends = self.ends
         try:
-            failed = self._ask(do="run", source=source).get("failed")
+            reply = self._ask(do="run", source=source)
         except UnmetCheck as error:
-            self._remark(cell, error.got)
-            return
+            ended = self.ends > ends
+            self._remark(cell, error.got if ended else "a reply that cannot be read")
+            return not ended
         self._done.append(source)
-        if failed:
-            self._remark(cell, failed)
+        if reply.get("failed"):
+            self._remark(cell, _named(reply, source))
+        return True
 
     def _remark(self, cell: str, text: object) -> None:
         line = f"cell {cell[:60]}: {str(text)[:200]}"

@@ -5,7 +5,9 @@ Requests and answers are JSON: run a cell, produce an answer as text, call a fun
 
 from __future__ import annotations
 
+import importlib
 import json
+import traceback
 from dataclasses import asdict
 from typing import Any
 
@@ -14,7 +16,6 @@ from traitlets.config import Config
 
 from mlc_course.grading.process import values
 from mlc_course.grading.process.answers import own_error, produce
-from mlc_course.grading.process.child import serve
 from mlc_course.grading.process.finding import unmet
 
 
@@ -40,7 +41,9 @@ class Cells:
         """Run one cell; an error in it is told, and the next cells run all the same."""
         result = self.shell.run_cell(source, store_history=False)
         failed = result.error_before_exec or result.error_in_exec
-        return {"failed": f"{type(failed).__name__}: {failed}" if failed else ""}
+        if not failed:
+            return {"failed": ""}
+        return {"failed": type(failed).__name__, "line": _line_of(failed)}
 
     def produce(self, name: str, how: str, program: str = "") -> dict[str, Any]:
         """An answer as text."""
@@ -56,5 +59,18 @@ class Cells:
         return {"text": values.to_text(result)}
 
 
-if __name__ == "__main__":
-    serve(Cells())
+def _line_of(error: BaseException) -> int:
+    """The line of the cell in which an error was raised; 0 where that is not known."""
+    if isinstance(error, SyntaxError):
+        return error.lineno or 0
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [each.lineno for each in frames if each.name == "<module>"]
+    return (lines[-1] if lines else 0) or 0
+
+
+begin = Cells
+
+
+def warm_up() -> None:
+    """Import what nearly every notebook imports."""
+    importlib.import_module("mlc_course.exercise")

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 from mlc_course.tensor_program.legality import Verdict, compare, inspected, run_as
 from mlc_course.tensor_program.schedule import lookup
-from mlc_course.tensor_program.tir import IRModule, PrimFunc, Schedule, ScheduleError
+from mlc_course.tensor_program.tir import (
+    IRModule,
+    PrimFunc,
+    Schedule,
+    ScheduleError,
+    refusal_reason,
+)
 
 TOGETHER = "at the same time"
 TURNED = "inside out"
@@ -66,7 +72,7 @@ def _turned(program: IRModule | PrimFunc | Schedule, block: str) -> Judgement:
     try:
         sch.reorder(*reversed(sch.get_loops(lookup.block(sch, block))))
     except ScheduleError as error:
-        reason = _last_line(error)
+        reason = refusal_reason(error)
     return Judgement(f"all loops {TURNED}", True, not reason, reason, compare(program, sch))
 
 
@@ -76,15 +82,9 @@ def refusal(program: IRModule | PrimFunc | Schedule, block: str, loop: str) -> s
     try:
         sch.parallel(lookup.loop(sch, block, loop))
     except ScheduleError as error:
-        return _last_line(error)
+        return refusal_reason(error)
     return ""
 
 
 def _schedule(program: IRModule | PrimFunc | Schedule) -> Schedule:
     return Schedule(program.mod if isinstance(program, Schedule) else program)
-
-
-def _last_line(error: ScheduleError) -> str:
-    """The sentence that says why, of the pages that TVM prints."""
-    said = [line for line in str(error).splitlines() if line.startswith("Error message: ")]
-    return said[-1].removeprefix("Error message: ") if said else str(error).splitlines()[0]

@@ -307,8 +307,9 @@ class MovedMaxima(FreeMaxima):
     def concatenate(self, xs: Sequence[Any], axis: int) -> Any:
         join: Callable[..., Any] = super().concatenate  # type: ignore[misc]
         found, known = join(xs, axis), [self.is_largest_of(x) for x in xs]
-        name = next((each[0] for each in known if each), None)
-        if name:
+        names = {each[0] for each in known if each}
+        if names:
+            name = "max" if "max" in names else "min"
             members = [
                 each[1] if each and each[0] == name else self.function(f"{name} of", x)
                 for each, x in zip(known, xs, strict=True)

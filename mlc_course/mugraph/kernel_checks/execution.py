@@ -338,8 +338,9 @@ class _Values(Walk):
         found = _chosen(when, then, otherwise)
         if isinstance(self.m, FreeMaxima):
             parts = [self.m.is_largest_of(each) for each in (then, otherwise)]
-            name = next((part[0] for part in parts if part), None)
-            if name:
+            names = {part[0] for part in parts if part}
+            if names:
+                name = "max" if "max" in names else "min"  # padding is a maximum of no members
                 a, b = (
                     part[1] if part and part[0] == name else self.m.function(f"{name} of", each)
                     for part, each in zip(parts, (then, otherwise), strict=True)
@@ -356,9 +357,9 @@ class _Values(Walk):
         for place in gone:
             value = self._repeated(value, lead, s.axes, place)
             value = self._along(s.combine, value, lead + place)
-        if len(kept) == len(s.axes) or not value.shape:
+        shape: Shape = getattr(value, "shape", ())  # a constant is a float
+        if len(kept) == len(s.axes) or not shape:
             return value
-        shape = value.shape
         left = [shape[lead + n] for n, axis in enumerate(s.axes) if axis in kept]
         return self._reshaped(value, (*shape[:lead], *left))
 

@@ -1,7 +1,8 @@
 """Which mu-graphs run at every size? One kernel, for all extents of a grid and of a loop.
 
 Read ``symbolic_graphs`` first, which says what follows a size and what is refused, then
-``all_sizes``, which decides that kernels are right at every size. ``kernel_guards`` say which of
+``all_sizes``, which decides that kernels are right at every size, by as many of them as
+``sums_multiplied`` counts. ``kernel_guards`` say which of
 them runs, and ``compiled_symbolic`` makes a function of it all.
 """
 

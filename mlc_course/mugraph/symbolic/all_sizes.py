@@ -1,29 +1,32 @@
 """Are kernels of all sizes right at every size? A finite set of sizes decides, with a bound.
 
-``verify_all_sizes`` has the argument. ``sums_multiplied`` says how many steps of a loop have to be
-looked at, and ``deciding_sizes`` are the sizes.
+``verify_all_sizes`` has the argument. ``deciding_sizes`` are the sizes.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mlc_course.errors import GraphError, Undecided, WrongResult
-from mlc_course.mugraph.ir import FLOAT64, KernelGraph, Number, Shape, evaluate
+from mlc_course.errors import GraphError, Undecided, UsageError, WrongResult
+from mlc_course.mugraph.ir import (
+    FLOAT64,
+    KernelGraph,
+    evaluate,
+)
 from mlc_course.mugraph.kernel_checks import Smaller, compare_code, evaluate_tiled
 from mlc_course.mugraph.symbolic.kernel_guards import Variant
+from mlc_course.mugraph.symbolic.sums_multiplied import BLOCKS, powers_of_sizes, sums_multiplied
 from mlc_course.mugraph.symbolic.symbolic_graphs import SymbolicGraph
-from mlc_course.mugraph.verify import missed_by_runs
+from mlc_course.mugraph.verify import batch, missed_by_runs
 
 Sizes = Mapping[str, int]
 Kernels = Mapping[int, Sequence[Variant]]
 RESCALED = 3  # steps after which the whole state of an accumulator that scales has shown
-BLOCKS = 2  # full tiles along an axis of a grid, at least
 CLOSE = 1e-9  # relative: two float64 runs of equal formulas
 
 
@@ -87,13 +90,18 @@ def verify_all_sizes(
        combination of ends has a body of its own. All bodies run, on both sides of each guard.
     2. A block's result depends on its own tiles. A wrong map, such as a tile that all blocks read
        or a number of blocks along another axis, shows on two and three blocks, where the numbers of
-       tiles along any two axes are different; with one block it would not.
-    3. What a loop leaves is a quotient of polynomials in sums over its steps. Take the numerator of
-       a difference at some number of steps. Each of its monomials has one step for each sum that is
-       multiplied in it, of which there are at most d (``sums_multiplied``). Let the terms of all
-       other steps be what adds nothing: entries 0, scores that go to minus infinity. The monomial
-       is still there, so that the difference shows on d steps or fewer. All numbers of steps from 1
-       to d + 1 are looked at, with and without a short one at the end.
+       tiles along any two axes are different; with one block it would not. That holds for a size
+       that the program treats index by index (``verify.batch``). Any other one is a size that the
+       program adds up over.
+    3. What a loop leaves is a quotient of polynomials in sums over its steps, and a size is a sum
+       of ones. Let Q be the numerator of a difference, of a degree of at most d in these sums
+       (``sums_multiplied``). For terms F0, F1, ..., Fk of k > d steps and a last one, the
+       alternating sum of Q(F0 + the terms of some of the others) over all choices of them is 0, as
+       it is for every polynomial of a degree below k. So Q of all of them follows from Q of fewer:
+       if it is 0 on 1 to d + 1 steps, whatever the terms are, then on any number. Those are looked
+       at, with and without a short one at the end; and where there are sums over several sizes, all
+       combinations with up to d steps more than one of each. An entry that has a size along several
+       dimensions knows as many of its terms beforehand, so one more number is looked at for each.
     4. An accumulator that scales what it has does the same in every step after the first, to a
        state of which an output shows a part. What it shows after two steps and after three is
        right only if all of its state is right after two, whatever the tiles are; and then it is
@@ -101,22 +109,25 @@ def verify_all_sizes(
     5. A short tile of r elements is a tile whose other terms add nothing. A mask that is off by one
        shows at r = 1 and at r = t - 1; remainders between them select the same code with another
        number in its comparisons, which are all of the form ``i < r``.
-    6. A number such as 1/n is a power of the size, and the kernel's is one of the numbers that it
-       is given; several sizes n tell them apart.
 
-    *What is assumed.* That d is counted right where a denominator is a sum that varies along an
-    axis that is added up later: it is counted as one function then. That arrays have the shapes of
-    the graph, which a call checks. Rounding is not looked at, nor what TVM makes of a kernel.
+    *What is assumed.* That exp, log, max and others are, to Q, variables that belong to the steps.
+    That a kernel's conditions are those of ``sized_lowering``: one that asks whether a size is
+    above 1000, or leaves a remainder of 7, has a body that no size here runs. That arrays have the
+    shapes of the graph, which a call checks. Rounding is not looked at, nor what TVM makes of a
+    kernel.
 
     Raises ``Undecided`` for a graph that is neither shown to be equal to the program nor to differ,
-    and ``GraphError`` for a program with other inputs.
+    and for one that divides the terms of a sum by sums of their own. Raises ``GraphError`` for a
+    program with other inputs, and ``UsageError`` for an error that is no probability.
     """
+    if not 0 < error < 1:
+        raise UsageError("verify_all_sizes: error", expected="between 0 and 1", got=error)
     if program is not None:
         _check_inputs(symbolic, program)
     steps = sums_multiplied(symbolic, program)
     if symbolic.assumed:
         steps = max(steps, RESCALED)
-    cases = deciding_sizes(symbolic, steps)
+    cases = deciding_sizes(symbolic, steps, program)
     share = error / (3 * len(cases))
     rng = np.random.default_rng(seed)
     guards = tuple(
@@ -157,14 +168,27 @@ def verify_all_sizes(
 
 
 def _check_inputs(symbolic: SymbolicGraph, program: KernelGraph) -> None:
-    ours = {each.name: each.dims for each in symbolic.graph.inputs}
-    theirs = {each.name: each.dims for each in program.inputs}
-    if ours != theirs or len(symbolic.graph.outputs) != len(program.outputs):
+    """Check that a program has the graph's inputs, with free sizes by the same names."""
+    free = symbolic.tiles
+    ours, theirs = (
+        {
+            each.name: tuple(dim if dim in free else str(graph.size_of[dim]) for dim in each.dims)
+            for each in graph.inputs
+        }
+        for graph in (symbolic.graph, program)
+    )
+    counts = len(symbolic.graph.outputs), len(program.outputs)
+    if ours != theirs or counts[0] != counts[1]:
+        expected, got = (
+            ", ".join(f"{name}[{', '.join(dims)}]" for name, dims in inputs.items())
+            + f", and {count} outputs" * (counts[0] != counts[1])
+            for inputs, count in zip((ours, theirs), counts, strict=True)
+        )
         raise GraphError(
             f"{symbolic.graph.name}, {program.name}: inputs",
-            expected=", ".join(f"{name}[{', '.join(dims)}]" for name, dims in ours.items()),
-            got=", ".join(f"{name}[{', '.join(dims)}]" for name, dims in theirs.items()),
-            hint="the same inputs, sizes by the same names, and as many outputs",
+            expected=expected,
+            got=got,
+            hint="the same inputs, free sizes by the same names, and as many outputs",
         )
 
 
@@ -214,15 +238,21 @@ def _graph_missed(
 # ---- which sizes
 
 
-def deciding_sizes(symbolic: SymbolicGraph, steps: int) -> tuple[Sizes, ...]:
+def deciding_sizes(
+    symbolic: SymbolicGraph, steps: int, program: KernelGraph | None = None
+) -> tuple[Sizes, ...]:
     """Return sizes that stand for all, if sums are multiplied so many at a time.
 
     Each size has all numbers of full tiles from none up, with remainders 0, 1 and t - 1: as many as
-    one loop needs, or a grid. Every combination of sizes that tiles divide and sizes that they do
-    not is among them, each time with different numbers of tiles, and different extents, of all.
+    sums over it need, or a grid. Every combination of sizes that tiles divide and sizes that they
+    do not is among them, each time with different numbers of tiles, and different extents, of all.
+    Of sizes that sums are over combinations of numbers of tiles are among them too: a product of
+    two sums may be 0 as long as one of them is.
     """
+    summed = _summed(symbolic, program)
     most = {
-        name: max(BLOCKS, steps + 1 if name in symbolic.looped else 0) for name in symbolic.tiles
+        name: max(BLOCKS, steps + _most_often(symbolic, name) if name in summed else 0)
+        for name in symbolic.tiles
     }
     each = {
         name: _sizes_of(tile, most[name], least=2 if name in symbolic.looped else 1)
@@ -235,7 +265,41 @@ def deciding_sizes(symbolic: SymbolicGraph, steps: int) -> tuple[Sizes, ...]:
         for turn, size in enumerate(each[name]):
             others = [own[(turn + k) % len(own)] for k, own in enumerate(each.values(), which + 1)]
             found[(*others[:which], size, *others[which + 1 :])] = None
+    found |= dict.fromkeys(_together(symbolic.tiles, {name: most[name] for name in summed}))
     return tuple(dict(zip(names, sizes, strict=True)) for sizes in found)
+
+
+def _together(tiles: Mapping[str, int], most: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
+    """Yield extents of all sizes, where several are summed over: few tiles of all at a time.
+
+    A product of sums over several sizes has so many factors in all as one of sums over one.
+    """
+    if len(most) < 2:
+        return
+    counts = [range(1 if name in most else BLOCKS, most.get(name, BLOCKS) + 1) for name in tiles]
+    for steps in itertools.product(*counts):
+        more = sum(n - 1 for n, name in zip(steps, tiles, strict=True) if name in most)
+        if more < max(most.values()):
+            pairs = list(zip(steps, tiles.values(), strict=True))
+            yield tuple(n * tile for n, tile in pairs)
+            yield tuple(max(n * tile - 1, min(2, tile)) for n, tile in pairs)
+
+
+def _summed(symbolic: SymbolicGraph, program: KernelGraph | None) -> set[str]:
+    """Return the free sizes over which something is added up, or that are numbers in a formula."""
+    found = set(symbolic.looped)
+    for graph in (symbolic.graph, program):
+        if graph is not None:
+            found |= {name for name, _ in powers_of_sizes(graph)} & symbolic.tiles.keys()
+    for name in symbolic.tiles:
+        if program is not None and batch(program, frozenset({name})) is None:
+            found.add(name)
+    return found
+
+
+def _most_often(symbolic: SymbolicGraph, name: str) -> int:
+    """Return how many dimensions of one tensor a size is: an entry knows so many of its places."""
+    return max(1, *(dims.count(name) for dims in symbolic.dims))
 
 
 def _ends(tiles: Mapping[str, int]) -> list[list[int]]:
@@ -263,121 +327,3 @@ def _sizes_of(tile: int, most: int, least: int) -> list[int]:
 
 
 # ---- how many steps
-
-
-def sums_multiplied(symbolic: SymbolicGraph, program: KernelGraph | None = None) -> int:
-    """Return how many sums are multiplied at most in the numerator of a difference.
-
-    It counts, for what is above and what is below the line of each formula, how many sums a
-    monomial is a product of. A function's value counts none: its arguments are compared by
-    themselves.
-    """
-    m = _Counting()
-    for graph in (symbolic.graph, program):
-        if graph is not None:
-            inputs = [_Sums(m, shape) for shape in graph.input_shapes.values()]
-            for each in evaluate(graph, inputs, m):
-                m.compared(each)
-    return max(1, m.above + m.below)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """How many sums a monomial of a tensor's entries has, above the line and below it."""
-
-    m: _Counting
-    shape: Shape
-    above: int = 0
-    below: int = 0
-
-    def _joint(self, other: Any, above: int, below: int) -> _Sums:
-        shape = other.shape if isinstance(other, _Sums) else ()
-        return _Sums(self.m, np.broadcast_shapes(self.shape, shape), above, below)
-
-    def _of(self, other: Any) -> _Sums:
-        return other if isinstance(other, _Sums) else _Sums(self.m, ())
-
-    def __add__(self, other: Any) -> _Sums:
-        right = self._of(other)
-        if self.below == right.below:  # one denominator, as far as that is counted
-            return self._joint(right, max(self.above, right.above), self.below)
-        above = max(self.above + right.below, right.above + self.below)
-        return self._joint(right, above, self.below + right.below)
-
-    def __mul__(self, other: Any) -> _Sums:
-        right = self._of(other)
-        return self._joint(right, self.above + right.above, self.below + right.below)
-
-    def __truediv__(self, other: Any) -> _Sums:
-        right = self._of(other)
-        return self._joint(right, self.above + right.below, self.below + right.above)
-
-    def __rtruediv__(self, other: Any) -> _Sums:
-        return self._of(other) / self
-
-    def __neg__(self) -> _Sums:
-        return self
-
-    def __matmul__(self, other: _Sums) -> _Sums:
-        lead = np.broadcast_shapes(self.shape[:-2], other.shape[:-2])
-        shape = (*lead, self.shape[-2], other.shape[-1])
-        return _Sums(self.m, shape, self.above + other.above + 1, self.below + other.below)
-
-    __radd__ = __sub__ = __rsub__ = __add__
-    __rmul__ = __mul__
-
-
-class _Counting:
-    """The arithmetic of these counts."""
-
-    def __init__(self) -> None:
-        self.above = self.below = 0
-
-    def compared(self, x: _Sums) -> None:
-        """Count a formula that is compared with another one like it."""
-        self.above, self.below = max(self.above, x.above), max(self.below, x.below)
-
-    def constant(self, number: Number) -> _Sums:
-        return _Sums(self, ())
-
-    def exp(self, x: _Sums) -> _Sums:
-        return self.function("exp", x)
-
-    def function(self, name: str, x: _Sums) -> _Sums:
-        self.compared(x)
-        return _Sums(self, x.shape)
-
-    def maximum(self, x: Any, y: Any) -> _Sums:
-        return self.function("max", x + y if isinstance(x, _Sums) else y + x)
-
-    minimum = maximum
-
-    def sum(self, x: _Sums, axis: int) -> _Sums:
-        shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
-        return _Sums(self, shape, x.above + 1, x.below)
-
-    def max(self, x: _Sums, axis: int) -> _Sums:
-        self.compared(x)
-        return _Sums(self, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
-
-    def count(self, x: _Sums, axis: int) -> int:
-        return x.shape[axis]
-
-    def reshape(self, x: _Sums, shape: Shape) -> _Sums:
-        return _Sums(self, shape, x.above, x.below)
-
-    def transpose(self, x: _Sums, axes: Sequence[int]) -> _Sums:
-        return self.reshape(x, tuple(x.shape[axis] for axis in axes))
-
-    def concatenate(self, xs: Sequence[_Sums], axis: int) -> _Sums:
-        shape = list(xs[0].shape)
-        shape[axis] = sum(x.shape[axis] for x in xs)
-        above, below = max(x.above for x in xs), max(x.below for x in xs)
-        return _Sums(self, tuple(shape), above, below)
-
-    def take(self, x: _Sums, place: tuple[slice, ...]) -> _Sums:
-        spans = zip(x.shape, place, strict=True)
-        return self.reshape(x, tuple(len(range(n)[cut]) for n, cut in spans))
-
-    def stored(self, x: _Sums) -> _Sums:
-        return x

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 from mlc_course.errors import GraphError, ShapeError, SizeError, UsageError
@@ -47,14 +48,15 @@ class CompiledSymbolic:
         """Return a call on these inputs, which writes into the same outputs every time.
 
         Raises ``GraphError`` for other inputs than the graph has, ``ShapeError`` for shapes that do
-        not fit together, and ``UsageError`` for what is no array of real numbers.
+        not fit together, ``SizeError`` for tensors that no memory holds, and ``UsageError`` for
+        what is no array of real numbers.
         """
         graph = self.symbolic.graph
         given = self._by_name(arrays, named)
         sizes = self.sizes_of({name: array.shape for name, array in given.items()})
         memory: dict[int, Array] = {}
         for number, each in enumerate(graph.inputs):
-            buffer = Buffer(each.name, self.symbolic.shape(number, sizes), "global", "storage")
+            buffer = Buffer(each.name, self._checked_shape(number, sizes), "global", "storage")
             memory[number] = HOST.entered(given[each.name], buffer, "float32")
         launches: list[tuple[Entry, list[Any]]] = []
         took: dict[str, str] = {}
@@ -68,9 +70,15 @@ class CompiledSymbolic:
             arguments = [shared_tensor(memory[n].reshape(-1)) for n in values]
             entry = self.entries[place, variant.name]
             launches.append((entry, [*arguments, *variant.arguments(sizes)]))
-        outputs = [memory[n].copy() if n < len(graph.inputs) else memory[n] for n in graph.outputs]
+        outputs, copies = list[Array](), list[tuple[Array, Array]]()
+        for place, number in enumerate(graph.outputs):
+            output = memory[number]
+            if number < len(graph.inputs) or number in graph.outputs[:place]:
+                output = empty(output.shape, "float32")
+                copies.append((output, memory[number]))
+            outputs.append(output)
         use_threads(self.threads)
-        return BoundSymbolic(launches, outputs, sizes, took)
+        return BoundSymbolic(launches, outputs, sizes, took, copies)
 
     def _by_name(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         names = [each.name for each in self.symbolic.graph.inputs]
@@ -83,7 +91,7 @@ class CompiledSymbolic:
                 got=f"{len(arrays)} in order, {', '.join(named) or 'none'} by name",
             )
         for name, array in named.items():
-            if not hasattr(array, "shape"):
+            if not isinstance(getattr(array, "shape", None), Sequence):
                 raise UsageError(f"input {name}", expected="an array", got=type(array).__name__)
         return dict(named)
 
@@ -97,17 +105,16 @@ class CompiledSymbolic:
         for number, each in enumerate(self.symbolic.graph.inputs):
             shape, dims = tuple(shapes[each.name]), self.symbolic.dims[number]
             wanted = [found.get(dim, dim) if isinstance(dim, str) else dim for dim in dims]
-            fits = len(shape) == len(dims) and all(
-                n >= 1 if isinstance(want, str) else n == want
-                for n, want in zip(shape, wanted, strict=True)
-            )
+            fits = len(shape) == len(dims)
+            for dim, n in zip(dims, shape, strict=False):
+                known = found.setdefault(dim, n) if isinstance(dim, str) else dim
+                fits &= isinstance(n, Integral) and n == known and n >= 1
             if not fits:
                 raise ShapeError(
                     f"input {each.name}: its shape",
                     expected=f"({', '.join(map(str, wanted))})",
                     got=shape,
                 )
-            found |= {dim: n for dim, n in zip(dims, shape, strict=True) if isinstance(dim, str)}
         return found
 
     def _checked_shape(self, value: int, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -134,10 +141,13 @@ class BoundSymbolic:
     outputs: list[Array] = field(repr=False)
     sizes: Mapping[str, int]
     took: Mapping[str, str]
+    copies: Sequence[tuple[Array, Array]] = field(default=(), repr=False)
 
     def __call__(self) -> list[Array]:
         for entry, arguments in self.launches:
             entry(*arguments)
+        for output, source in self.copies:  # an input that is returned, or an output once more
+            output[...] = source
         return self.outputs
 
 
@@ -158,8 +168,15 @@ def compile_symbolic(
 
     Raises ``GraphError`` where a block does not do the same at every size, ``WrongResult`` for
     kernels or a graph that are refused, ``Undecided`` where they cannot be decided, and
-    ``UsageError`` for an unknown size or number of threads.
+    ``UsageError`` for an unknown size or number of threads, or a program that nothing is compared
+    with, as without ``verified``.
     """
+    if program is not None and not verified:
+        raise UsageError(
+            f"{graph.name}: it is not compared with {program.name}",
+            expected="verified=True with a program",
+            got="verified=False",
+        )
     threads = usable_cores() if threads is None else threads
     if not 1 <= threads <= usable_cores():
         raise UsageError("threads", expected=f"1 to {usable_cores()}", got=threads)

@@ -45,8 +45,8 @@ class Variant:
         return self.kernel.at(dict(numbers))
 
     def __str__(self) -> str:
-        conditions = (f"{self.tiles[n]} divides {n}" for n in self.sizes if self.tiles[n] > 1)
-        return f"{self.name}: {' and '.join(conditions) if self.is_exact else 'any sizes'}"
+        conditions = [f"{self.tiles[n]} divides {n}" for n in self.sizes if self.tiles[n] > 1]
+        return f"{self.name}: {(self.is_exact and ' and '.join(conditions)) or 'any sizes'}"
 
 
 def variants(symbolic: SymbolicGraph, lower: Lower) -> dict[int, tuple[Variant, ...]]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 
-from mlc_course.errors import GraphError, SizeError, check_known
+from mlc_course.errors import GraphError, ShapeError, SizeError, UsageError, check_known
 from mlc_course.mugraph.codegen import (
     Cut,
     Sized,
@@ -35,6 +36,7 @@ from mlc_course.mugraph.kernels import Expr, const, var
 Dims = tuple[str | int, ...]
 Sizes = Mapping[str, int]
 LEAST_STEPS = 2  # on the sizes on which a graph is looked at
+LARGEST_TILE = 1 << 24  # elements
 
 
 @dataclass(frozen=True)
@@ -138,13 +140,26 @@ def argument(name: str, *, exact: bool) -> str:
 def symbolic_graph(graph: KernelGraph, free: Mapping[str, int]) -> SymbolicGraph:
     """Return a graph with free sizes, given the extent of a tile of each.
 
-    Raises ``UsageError`` for a size that the graph does not have, ``SizeError`` for a tile below
-    one, and ``GraphError`` where a block does not do the same at every size.
+    Raises ``UsageError`` for a size that the graph does not have, or that has no name there,
+    ``SizeError`` for a tile that is no whole number from 1 to ``LARGEST_TILE``, and ``GraphError``
+    where a block does not do the same at every size.
     """
     for name, tile in free.items():
         check_known(f"{graph.name}: no size", name, graph.size_of)
-        if tile < 1:
-            raise SizeError(f"size {name}: elements of a tile", expected="1 or more", got=tile)
+        if name == str(graph.size_of[name]):
+            raise UsageError(
+                f"{graph.name}: a size without a name is not free",
+                expected=f"a name for it, such as n={name}",
+                got=name,
+            )
+        is_whole = isinstance(tile, Integral) and not isinstance(tile, bool)
+        if not is_whole or not 1 <= tile <= LARGEST_TILE:
+            raise SizeError(
+                f"size {name}: elements of a tile",
+                expected=f"a whole number, 1 to {LARGEST_TILE:,}",
+                got=tile,
+            )
+    free = {name: int(tile) for name, tile in free.items()}
     graph = in_blocks(graph)
     _check_names(graph, free)
     dims: list[Dims] = [
@@ -164,7 +179,9 @@ def symbolic_graph(graph: KernelGraph, free: Mapping[str, int]) -> SymbolicGraph
         for place, block in looked_at.blocks
         for loop in _checked_axes(looked_at, place, block, cuts[place])
     )
-    return SymbolicGraph(looked_at, dict(free), tuple(dims), cuts, assumed)
+    found = SymbolicGraph(looked_at, free, tuple(dims), cuts, assumed)
+    _check_short_tiles(found)
+    return found
 
 
 def _check_names(graph: KernelGraph, free: Mapping[str, int]) -> None:
@@ -242,6 +259,21 @@ def _on_few_steps(
     return replace(graph, sizes=tuple(sizes.items()), equations=tuple(equations))
 
 
+def _check_short_tiles(symbolic: SymbolicGraph) -> None:
+    """Refuse operands whose known extent is that of a tile: they do not fit a short one."""
+    known = [n for name, n in symbolic.graph.sizes if name not in symbolic.tiles]
+    more = enumerate(symbolic.tiles.items(), max(known, default=1) + 1)
+    sizes = {name: steps * tile + 1 for steps, (name, tile) in more}
+    try:
+        symbolic.at(sizes)
+    except ShapeError as error:
+        raise GraphError(
+            f"{symbolic.graph.name}: a tile has to be as large as a known size",
+            expected="operands whose extents are 1, or are cut by the same axis",
+            got=error.got,
+        ) from None
+
+
 def _with_steps(block: BlockGraph, steps: Mapping[str, int]) -> BlockGraph:
     def counted(axes: Axes) -> Axes:
         return tuple((axis, steps[axis]) for axis, _ in axes)
@@ -260,7 +292,8 @@ def _checked_axes(
             raise GraphError(
                 f"{graph.equations[place]}: {size} is not free, in {obstacle(graph, place, axis)}",
                 expected=f"an axis {axis} along which {kind}, whatever their number",
-                got="an operator that needs all of it, or knows how much it is",
+                got="an operator that needs all of it, or knows how much it is, or tensors cut by "
+                f"{axis} that no operator joins",
             )
     for equation in block.equations:
         for loop, _ in dict(equation.attributes).get("fmap", ()):

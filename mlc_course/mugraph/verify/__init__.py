@@ -5,7 +5,7 @@ Read ``equivalence`` first, which says in which order the tests are made, then `
 and ``false_accept_bound`` (the theorem and its proof).
 """
 
-from mlc_course.mugraph.verify.batch_sizes import core
+from mlc_course.mugraph.verify.batch_sizes import batch, core
 from mlc_course.mugraph.verify.counterexample import difference
 from mlc_course.mugraph.verify.digits import differ_in_digits
 from mlc_course.mugraph.verify.equivalence import (
@@ -30,7 +30,13 @@ from mlc_course.mugraph.verify.free_maxima import FreeMaxima
 from mlc_course.mugraph.verify.primes import Successors, Tower, draw
 from mlc_course.mugraph.verify.runs import missed_by_runs
 from mlc_course.mugraph.verify.small_sizes import family
-from mlc_course.mugraph.verify.uninterpreted import Divisor, Growth, Growths, Uninterpreted
+from mlc_course.mugraph.verify.uninterpreted import (
+    Divisor,
+    Growth,
+    Growths,
+    Uninterpreted,
+    kept_axes,
+)
 
 __all__ = [
     "Bounds",
@@ -47,12 +53,14 @@ __all__ = [
     "Uninterpreted",
     "Verdict",
     "compared",
+    "batch",
     "core",
     "differ_in_digits",
     "difference",
     "draw",
     "family",
     "formulas",
+    "kept_axes",
     "meeting",
     "missed_by_runs",
     "needed_tests",

@@ -290,7 +290,7 @@ class Growths(FreeMaxima):
         return x.shape[axis]
 
     def reshape(self, x: Growth, shape: Shape) -> Growth:
-        kept = _kept_axes(x.shape, shape)
+        kept = kept_axes(x.shape, shape)
         new = frozenset(range(len(shape))) - frozenset(kept.values())
         return self._moved(x, shape, lambda axis: {kept[axis]} if axis in kept else new)
 
@@ -348,7 +348,7 @@ class Growths(FreeMaxima):
         return total / (1 - void) if void < 1 else math.inf
 
 
-def _kept_axes(old: Shape, new: Shape) -> dict[int, int]:
+def kept_axes(old: Shape, new: Shape) -> dict[int, int]:
     """Map each axis to the one of a reshaped tensor that counts the same."""
     places = {
         (math.prod(new[:place]), extent): place for place, extent in enumerate(new) if extent > 1

@@ -14,7 +14,13 @@ from typing import Any, TypeVar, cast
 from mlc_course.errors import CourseError, StepError, UsageError
 from mlc_course.tensor_program.legality import Illegal, Legal, Unknown, sound
 from mlc_course.tensor_program.schedule import lookup
-from mlc_course.tensor_program.tir import IRModule, Schedule, ScheduleError, main_function
+from mlc_course.tensor_program.tir import (
+    IRModule,
+    Schedule,
+    ScheduleError,
+    main_function,
+    refusal_reason,
+)
 
 Step = TypeVar("Step", bound=Callable[..., Any])
 # Kinds of annotated arguments.
@@ -152,7 +158,7 @@ def _told(
         raise StepError(
             f"{call}: TVM refuses this step here",
             expected=needs(function),
-            got=str(error).split("Error message:")[-1].strip(),
+            got=refusal_reason(error),
             hint="print(sch.mod.script()) shows the present program",
         ) from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from mlc_course.tensor_program.tir.tvm import (
     TensorProgram,
     compile_module,
     cpu_target,
-    without_slp,
+    with_llvm_options,
 )
 
 INVALID = "LLVM module verification failed"  # TVM's words for a fault of LLVM's own optimizer
+NO_SLP = "-vectorize-slp=false"  # no vectors of straight-line code (docs/upstream.md)
 
 
 def compile_program(
@@ -33,12 +34,14 @@ def compile_program(
     return entry
 
 
-def compile_kernel(function: PrimFunc, *, threads: int = 1) -> Callable[..., None]:
+def compile_kernel(
+    function: PrimFunc, *, threads: int = 1, options: Sequence[str] = ()
+) -> Callable[..., None]:
     """Machine code for a function of loops and flat buffers, which needs no lowering.
 
-    Raises ``UsageError`` where TVM fails on it.
+    ``options`` are LLVM's own. Raises ``UsageError`` where TVM fails on it.
     """
-    target = cpu_target(threads)
+    target = with_llvm_options(cpu_target(threads), *options)
     try:
         entry: Callable[..., None] = _with_slp_or_without(IRModule({"main": function}), target)[
             "main"
@@ -48,13 +51,16 @@ def compile_kernel(function: PrimFunc, *, threads: int = 1) -> Callable[..., Non
     return entry
 
 
-def kernel_text(function: PrimFunc, kind: str, threads: int = 1) -> str:
+def kernel_text(
+    function: PrimFunc, kind: str, threads: int = 1, *, options: Sequence[str] = ()
+) -> str:
     """The code of such a function as text: ``ll`` in LLVM's language, ``asm`` as assembly.
 
     Raises ``UsageError`` where TVM fails on it.
     """
+    target = with_llvm_options(cpu_target(threads), *options)
     try:
-        made = compile_module(IRModule({"main": function}), cpu_target(threads), compact=False)
+        made = compile_module(IRModule({"main": function}), target, compact=False)
     except Exception as error:  # only TVM runs here
         raise not_compiled(error) from None
     return str(made.mod.inspect_source(kind))
@@ -104,4 +110,4 @@ def _with_slp_or_without(module: IRModule, target: Target) -> Any:
     except RuntimeError as error:
         if INVALID not in str(error):
             raise
-        return compile_module(module, without_slp(target), compact=False)
+        return compile_module(module, with_llvm_options(target, NO_SLP), compact=False)

@@ -106,7 +106,7 @@ __all__ = [
     "unique_variables",
     "use_threads",
     "version",
-    "without_slp",
+    "with_llvm_options",
 ]
 
 # processors with vectors of that width, and no wider ones
@@ -146,9 +146,10 @@ def cpu_target(threads: int = 1, cpu: str | None = None) -> Target:
     return Target({"kind": "llvm", "mcpu": cpu or here, "num-cores": threads})
 
 
-def without_slp(target: Target) -> Target:
-    """The same target, where LLVM makes no vectors of straight-line code (docs/upstream.md)."""
-    return Target({**target.export(), "cl-opt": ["-vectorize-slp=false"]})
+def with_llvm_options(target: Target, *options: str) -> Target:
+    """The same target with more of LLVM's own options, such as ``-vectorize-slp=false``."""
+    known = target.export()
+    return Target({**known, "cl-opt": [*map(str, known.get("cl-opt", ())), *options]})
 
 
 def is_known_cpu(cpu: str) -> bool:

@@ -13,6 +13,7 @@ from kernels_at_sizes import EXACT, KERNELS, all_values, check_at_sizes, close, 
 from shape_programs import program_of
 
 from mlc_course.dynamic_shape.codegen import divisions_at
+from mlc_course.dynamic_shape.codegen.templates import divisions_in
 from mlc_course.dynamic_shape.fusion import LEVELS, Flow, Knowledge, plan
 from mlc_course.dynamic_shape.ir import bind
 from mlc_course.dynamic_shape.programs import NAMES, example_inputs, example_sizes, program
@@ -25,7 +26,6 @@ from mlc_course.mugraph.kernels import (
     Kernel,
     Loop,
     Read,
-    Repeat,
     SizedKernel,
     Statement,
     rewritten,
@@ -48,6 +48,36 @@ def test_the_ten_programs_at_all_residues(name: str, target: str, full: bool) ->
         inputs = example_inputs(module, given)
         sizes = bind(module, {key: array.shape for key, array in inputs.items()})
         assert check_at_sizes(planned, target, inputs, sizes) >= len(planned.kernels)
+
+
+@pytest.mark.parametrize("name", ["masked_softmax", "rotary_embedding", "split_heads"])
+@pytest.mark.parametrize("neighbours", [1, 15, 16, 17, 37])
+def test_rows_of_several_blocks(name: str, neighbours: int) -> None:
+    """A block has 16 neighbours along an axis: fewer, as many, one more, and a prime number."""
+    module = program(name)
+    heads = name == "rotary_embedding"
+    for columns in (3, 16):
+        numbers = (2, 3, neighbours, columns) if heads else (2, neighbours, 2, columns)
+        inputs = example_inputs(module, example_sizes(name, *numbers))
+        sizes = bind(module, {key: array.shape for key, array in inputs.items()})
+        assert check_at_sizes(plan(module), "cpu", inputs, sizes)
+
+
+@pytest.mark.parametrize(("name", "heads"), [("masked_softmax", 12), ("split_heads", 2)])
+def test_a_batch_of_one_has_more_blocks_than_heads(name: str, heads: int) -> None:
+    module = program(name)
+    inputs = example_inputs(module, example_sizes(name, 1, 64, 2, 16))
+    sizes = bind(module, {key: array.shape for key, array in inputs.items()})
+    for made in KERNELS["cpu"](plan(module)):
+        kernel = made.lowered.kernel
+        assert kernel.at({each: sizes[each] for each in kernel.sizes}).blocks == 4 * heads
+
+
+def test_no_row_divides_to_find_its_mask() -> None:
+    """What is found by divisions is found for all rows of a block."""
+    (made,) = KERNELS["cpu"](plan(program("masked_softmax")))
+    inside = next(each for each in made.lowered.kernel.body if isinstance(each, Loop))
+    assert divisions_in(inside.body, frozenset((inside.name,))) == 0
 
 
 @pytest.mark.fuzz
@@ -82,9 +112,7 @@ def test_a_kernel_without_its_guards_is_refused(target: str) -> None:
     assert first_fault(wrong.at(numbers)) is not None
 
     def shorter(statement: Statement) -> tuple[Statement, ...]:
-        if not isinstance(statement, Repeat) or statement.extent.op != "%":
-            return (statement,)
-        return ()  # what vectors leave over
+        return () if is_tail(statement) else (statement,)
 
     if target == "cpu":
         wrong = replace(kernel, body=rewritten(kernel.body, shorter))
@@ -96,7 +124,7 @@ def test_a_kernel_without_its_guards_is_refused(target: str) -> None:
 
 
 def test_facts_remove_divisions_and_tails() -> None:
-    """Proved sizes leave no remainder; unknown ones have a loop for it."""
+    """Proved sizes leave no remainder; unknown ones have a vector of each width."""
     lines = """
     %0 = exp(%x) : [B, S, H]
     %1 = reduce_sum(%0) {axes = [2]} : [B, S]
@@ -109,11 +137,16 @@ def test_facts_remove_divisions_and_tails() -> None:
     assert len(tails(KERNELS["cpu"](plan(unknown))[0].lowered.kernel)) > 0
 
 
-def tails(kernel: SizedKernel) -> list[Repeat]:
-    found: list[Repeat] = []
+def is_tail(statement: Statement) -> bool:
+    """Tell whether it is for what vectors leave over."""
+    return isinstance(statement, Guard) and "%" in str(statement.when)
+
+
+def tails(kernel: SizedKernel) -> list[Statement]:
+    found: list[Statement] = []
 
     def seen(statement: Statement) -> tuple[Statement, ...]:
-        if isinstance(statement, Repeat) and "%" in str(statement.extent):
+        if is_tail(statement):
             found.append(statement)
         return (statement,)
 
@@ -157,6 +190,20 @@ def test_sizes_go_by_the_names_of_the_level() -> None:
         assert set(made.lowered.kernel.sizes) <= set(sizes)
         assert made.chosen(sizes) in made.variants
     assert Flow(module.function).returned
+
+
+def test_sizes_that_are_equal_are_given_once() -> None:
+    (made,) = KERNELS["cpu"](plan(program("rotary_embedding")))
+    assert made.lowered.kernel.sizes == ("A", "B", "D", "E", "S")  # and not S2, which is S
+    (made,) = KERNELS["cpu"](plan(program("split_heads")))
+    assert made.lowered.kernel.sizes == ("A", "B", "D", "S", "W", "W0")
+
+
+def test_likely_values_of_an_equal_size_are_heeded() -> None:
+    module = program_of("x [R, C]; y [R, D]", "%0 = add(%x, %y) : [R, C]", "%0")
+    dims = [replace(dim, likely=(5,) if dim.name == "D" else ()) for dim in module.dims]
+    (made,) = KERNELS["cpu"](plan(replace(module, dims=tuple(dims))))
+    assert str(made.variants[0]) == "C == 5"
 
 
 @pytest.mark.parametrize(

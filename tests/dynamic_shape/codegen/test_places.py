@@ -36,6 +36,15 @@ def test_an_axis_that_begins_with_an_atom_is_not_cut() -> None:
     assert [atom.index for atom in rows] == [var("r")]
 
 
+def test_an_axis_that_begins_with_an_atom_is_found_without_a_proof() -> None:
+    """Forty nested pads asked the solver whether each of their sizes is 1, for half a minute."""
+    found = places()
+    found.knowledge.solver.ask = lambda claim: pytest.fail(f"asked {claim}")  # type: ignore
+    place = Place(("B", "S"), (Atom(var("b"), ("B",)), Atom(var("s") + 1, ("S",), is_part=True)))
+    assert [str(atom.index) for atom in found.part(place, 0, 1)] == ["b"]
+    assert [str(atom.index) for atom in found.part(place, 1, 2)] == ["s + 1"]
+
+
 def test_without_the_fact_it_is_cut() -> None:
     place = Place(("B", "S", "H"), (Atom(var("r"), ("T",)), Atom(var("c"), ("H",))))
     known = places("eq")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -18,8 +20,9 @@ import psutil
 import pytest
 from distributed import LocalCluster
 
+from mlc_course.commands import grade
 from mlc_course.commands.marks_files import MarksFiles
-from mlc_course.errors import UsageError
+from mlc_course.errors import MachineError, UsageError
 from mlc_course.grading.course import batch
 from mlc_course.grading.course.batch import ENDED_GRADER, Settings, exams_in, grade_all, prepare
 from mlc_course.grading.course.grader import GRADED, REFUSED, Marks
@@ -27,7 +30,7 @@ from mlc_course.grading.course.result import Result
 from mlc_course.grading.course.store import Store
 from mlc_course.grading.course.submission import Submission
 from mlc_course.grading.handed_in import Left, collect
-from mlc_course.grading.process import RLIMITS, Limits
+from mlc_course.grading.process import RLIMITS, Limits, sandbox
 from mlc_course.parallel import executor_for
 
 pytestmark = pytest.mark.slow
@@ -70,7 +73,7 @@ def solutions(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store(tmp_path / "marks.sqlite")
+    opened = Store(tmp_path / "marks.sqlite", sandbox=RLIMITS)
     yield opened
     opened.close()
 
@@ -98,7 +101,10 @@ def points(store: Store) -> dict[str, float]:
 
 RIGHT = "twice = lambda x: x + x"
 WRONG = "twice = lambda x: 2"
-KILLS_ITS_GRADER = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"
+# Without walls: its parent is a warden, whose parent is the grader.
+KILLS_ITS_GRADER = """\
+import os, psutil
+psutil.Process(os.getppid()).parent().kill()"""
 
 
 def test_any_executor_will_do(solutions: Path, store: Store, hand_in: HandIn) -> None:
@@ -216,13 +222,11 @@ def test_ctrl_c_keeps_what_is_graded_and_the_same_command_goes_on(
     assert not out.exists()
     psutil.wait_procs(below, timeout=PATIENCE_S)
     assert not [each for each in below if each.is_running()]
-    kept = Store(tmp_path / "marks.sqlite")
-    before = {each.student: each.seconds for each in kept.marks()}
+    before = _seconds(tmp_path / "marks.sqlite")
     assert 1 <= len(before) < 4
     done = subprocess.run(run, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr
-    after = {each.student: each.seconds for each in kept.marks()}
-    kept.close()
+    after = _seconds(tmp_path / "marks.sqlite")
     assert len(after) == 4
     assert {name: after[name] for name in before} == before  # not graded again
     assert len(out.read_text().splitlines()) == 5
@@ -233,13 +237,19 @@ def _take_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def _seconds(path: Path) -> dict[str, float]:
+    """How long each submission took, which is another number when it is graded again."""
+    store = Store(path, sandbox=RLIMITS)
+    found = {each.student: each.seconds for each in store.marks()}
+    store.close()
+    return found
+
+
 def _wait_for_marks(path: Path) -> None:
     for _ in range(10 * PATIENCE_S):
-        if path.exists():
-            store = Store(path)
-            found = list(store.marks())
-            store.close()
-            if found:
+        # Not by a Store, which would take the key of this one, or make it another.
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as book:
+            if book.execute("select * from marks").fetchone():
                 return
         time.sleep(0.1)
     raise AssertionError("nothing was graded in all this time")
@@ -271,6 +281,29 @@ def test_the_command_prints_json_and_writes_marks_and_feedback(
     page = (tmp_path / "out" / "marks_feedback" / "bob" / "07_twice.html").read_text()
     assert "✘ not met: 1 hidden, correctness" in page
     assert "x + x" not in page
+
+
+def test_without_bubblewrap_nothing_is_graded_unless_rlimits_are_asked_for(
+    solutions: Path, hand_in: HandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "has_bubblewrap", lambda: False)
+    with pytest.raises(MachineError, match="apt-get install bubblewrap") as caught:
+        grade.run(hand_in(ann=RIGHT), solutions=solutions, out=tmp_path / "marks.csv")
+    assert "--sandbox rlimits" in str(caught.value)
+    assert not list(tmp_path.glob("marks*"))
+
+
+def test_rlimits_say_what_they_do_not_protect_and_the_table_says_which_sandbox_it_was(
+    solutions: Path, hand_in: HandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "marks.csv"
+    run = {"solutions": solutions, "out": out, "jobs": 1, "sandbox": RLIMITS}
+    assert grade.run(hand_in(ann=RIGHT), **run) == 0  # type: ignore[arg-type]
+    told = capsys.readouterr()
+    assert "not protected: solutions, other submissions, marks" in told.err
+    header, row, *_ = told.out.splitlines()
+    assert row.split()[:5] == ["ann", "07_twice", "2/2", "100%", RLIMITS]
+    assert header.split()[-2:] == ["sandbox", "note"]
 
 
 def test_feedback_that_cannot_be_written_costs_only_itself(
@@ -319,21 +352,6 @@ def test_bad_arguments_are_told_before_anything_is_graded(
     assert done.returncode == 2
     assert complaint in done.stderr
     assert not list(tmp_path.glob("*.sqlite"))
-
-
-def test_a_file_that_holds_no_marks_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "marks.sqlite").write_text("not a database, and longer than a header" * 10)
-    with pytest.raises(UsageError, match="cannot be used to keep marks"):
-        Store(tmp_path / "marks.sqlite")
-
-
-def test_a_seed_is_drawn_once_for_a_file(tmp_path: Path) -> None:
-    seeds = []
-    for name in ("a", "a", "b"):
-        store = Store(tmp_path / name)
-        seeds.append(store.seed)
-        store.close()
-    assert seeds[0] == seeds[1] != seeds[2]
 
 
 def test_another_exam_means_grading_again(solutions: Path, store: Store) -> None:

@@ -9,12 +9,13 @@ import pytest
 from mlc_course.grading.course.exam import read_exam
 from mlc_course.grading.course.grader import GRADED, Marks, grade
 from mlc_course.grading.course.submission import Submission
-from mlc_course.grading.process import Limits, chosen
+from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Limits, has_bubblewrap
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 LIMITS = Limits(seconds=300, request_seconds=120)  # for a busy machine
+SANDBOX = BUBBLEWRAP if has_bubblewrap() else RLIMITS
 ASSIGNMENTS = sorted(path.parent.name for path in (ROOT / "solutions").glob("*/*.ipynb"))
 
 
@@ -22,7 +23,7 @@ def graded(assignment: str, kind: str) -> Marks:
     name = f"{assignment}/{assignment}.ipynb"
     exam = read_exam(ROOT / "solutions" / name)
     submission = Submission("student", assignment, (ROOT / kind / name).read_bytes())
-    return grade(exam, submission, seed=7, limits=LIMITS, sandbox=chosen())
+    return grade(exam, submission, seed=7, limits=LIMITS, sandbox=SANDBOX)
 
 
 def told(marks: Marks) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,9 +18,11 @@ import pytest
 from mlc_course.errors import MachineError
 from mlc_course.grading.process import sandbox
 from mlc_course.grading.process.sandbox import BUBBLEWRAP, RLIMITS, Child, Ended, Limits
+from mlc_course.grading.process.walls import PACKAGE
 
 # Time enough for a busy machine; what tests a limit of time asks for a short one.
 LIMITS = Limits(seconds=300, request_seconds=120, processes=12, memory_bytes=2 << 30)
+EXISTS = "__import__('os').path.exists"
 STUDENT = "mlc_course.grading.process.student_process"
 
 isolated = pytest.mark.skipif(
@@ -50,10 +54,17 @@ def value(child: Child, expression: str) -> Any:
     return json.loads(json.loads(reply)["text"])
 
 
+def raised(child: Child, source: str) -> str:
+    """The error that some lines raise in there, with its text."""
+    indented = source.replace("\n", "\n    ")
+    run(child, f"try:\n    {indented}\nexcept Exception as error:\n    said = repr(error)")
+    return str(value(child, "said"))
+
+
 def test_cells_share_a_namespace_and_an_error_is_told(child: Child) -> None:
     assert run(child, "a = 1")["failed"] == ""
-    assert run(child, "a = b")["failed"] == "NameError: name 'b' is not defined"
-    assert run(child, "def")["failed"].startswith("SyntaxError")
+    assert run(child, "a = b") == {"failed": "NameError", "line": 1}
+    assert run(child, "x = 1\ndef") == {"failed": "SyntaxError", "line": 2}
     assert run(child, "%time c = a + 1")["failed"] == ""
     assert value(child, "c") == 2
 
@@ -115,22 +126,22 @@ def test_output_and_files_are_limited(child: Child) -> None:
     flood = "import sys\nfor _ in range(100): sys.stdout.write('x' * (1 << 20)); sys.stdout.flush()"
     run(child, flood)
     write = "f = open('large', 'wb', buffering=0)\nfor _ in range(100): f.write(bytes(1 << 20))"
-    assert "File too large" in run(child, write)["failed"]
+    assert "File too large" in raised(child, write)
     assert value(child, "__import__('os').path.getsize('large')") <= LIMITS.file_bytes
 
 
 @isolated
 def test_the_folder_is_limited(wrapped: Child) -> None:
     write = "for i in range(100): open(str(i), 'wb', buffering=0).write(bytes(4 << 20))"
-    assert "No space left" in run(wrapped, write)["failed"]
+    assert "No space left" in raised(wrapped, write)
 
 
 @isolated
 def test_nothing_of_the_course_but_its_package_is_there(wrapped: Child) -> None:
     root = Path(__file__).parents[3]
-    assert value(wrapped, f"sorted(__import__('os').listdir({str(root)!r}))") == [
-        name for name in (".venv", "mlc_course") if (root / name).exists()
-    ]
+    listed = f"__import__('os').listdir({str(root)!r}) if {EXISTS}({str(root)!r}) else []"
+    assert value(wrapped, listed) == [".venv"] * Path(sys.prefix).is_relative_to(root)
+    assert value(wrapped, f"__import__('os').listdir({PACKAGE!r})") == ["mlc_course"]
     own = value(wrapped, "sorted(__import__('os').listdir('.'))")
     assert own == [".ipython", "printed.txt"]
     assert "solutions" not in str(value(wrapped, "dict(__import__('os').environ)"))
@@ -139,10 +150,10 @@ def test_nothing_of_the_course_but_its_package_is_there(wrapped: Child) -> None:
 @isolated
 def test_only_the_own_folder_can_be_written(wrapped: Child) -> None:
     package = Path(sandbox.__file__).parent
-    for path in (package / "values.py", Path("/usr/new"), Path("/new"), Path("/etc/passwd")):
-        assert run(wrapped, f"open({str(path)!r}, 'w')")["failed"].startswith(
-            ("OSError", "PermissionError")
-        )
+    inside = Path(PACKAGE) / package.relative_to(package.parents[2]) / "values.py"
+    assert value(wrapped, f"{EXISTS}({str(inside)!r})")
+    for path in (inside, "/usr/new", "/new", "/etc/passwd", "/dev/new", "/proc/self/comm"):
+        assert raised(wrapped, f"open({str(path)!r}, 'w')").startswith("OSError(30")
     assert run(wrapped, "open('own', 'w').write('x')")["failed"] == ""
 
 
@@ -188,16 +199,18 @@ time.sleep(600)
 
 
 def test_a_stopped_child_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with Child(STUDENT, LIMITS, RLIMITS) as child:
         run(child, "open('left', 'w').write('x')")
         assert list(tmp_path.iterdir())
     assert not list(tmp_path.iterdir())
-    assert not [p for p in psutil.Process().children() if STUDENT in " ".join(p.cmdline())]
+    assert not [p for p in psutil.Process().children() if "warden" in " ".join(p.cmdline())]
 
 
 def test_a_sandbox_that_is_not_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "has_bubblewrap", lambda: False)
-    assert sandbox.chosen() == RLIMITS
-    with pytest.raises(MachineError, match="apt-get install bubblewrap"):
-        sandbox.chosen(BUBBLEWRAP)
+    assert sandbox.chosen(RLIMITS) == RLIMITS
+    for asked in (None, BUBBLEWRAP):
+        with pytest.raises(MachineError, match="apt-get install bubblewrap") as caught:
+            sandbox.chosen(asked)
+        assert "--sandbox rlimits" in str(caught.value)
