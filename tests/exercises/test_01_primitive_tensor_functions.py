@@ -72,6 +72,32 @@ HEAD = "import numpy as np\ndef linear_relu(X, W, b, out):\n"
             ),
             "memory of your own",
         ),
+        (  # other functions by the names of Python's
+            "import numpy as np\ndef sum(X, W): return X @ W\ndef max(a, b): return np.maximum(a, b)\n"
+            + loops(first="pass", step="pass", last="pass", end="return max(sum(X, W) + b, 0)"),
+            "your loops raise an error",
+        ),
+        (
+            loops(
+                first="pass",
+                step="from numpy import matmul as sum, maximum as max",
+                last="pass",
+                end="return max(sum(X, W) + b, 0)",
+            ),
+            "no such thing",
+        ),
+        (  # a layer made elsewhere; out stays as it was
+            "import numpy as np\nlen = lambda X, W, b: np.maximum(X @ W + b, 0)\n"
+            + loops(first="pass", step="pass", last="pass", end="return len(X, W, b)"),
+            "your loops raise an error",
+        ),
+        (
+            "def max(X, W, b): return abs(X @ W + b) / 2 + (X @ W + b) / 2\n"
+            + loops(first="out[m, n] = 0", step="pass", last="pass", end="return max(X, W, b)"),
+            "your loops raise an error",
+        ),
+        (loops(end="W[0, 0] = 0.0\n    return out"), "an input is written"),
+        (loops(end="return out + 0.0"), "the result is in another array"),
     ],
 )
 def test_what_is_no_loop_over_elements_gets_no_tick(
@@ -98,8 +124,15 @@ def linear_relu(X, W, b, out):
             out[m, n] = max(out[m, n] + b[n], 0)
     return out
 """,
+        """
+def linear_relu(X, W, b, out):
+    for m in range(len(X)):
+        for n, bias in enumerate(b):
+            out[m, n] = max(sum(X[m, k] * W[k, n] for k in range(len(W))) + bias, 0)
+    return out
+""",
     ],
-    ids=["bias first", "k outside"],
+    ids=["bias first", "k outside", "a sum of a generator"],
 )
 def test_other_loops(complain: Complain, answer: str) -> None:
     assert not complain(ASSIGNMENT, "low-level-test", answer)

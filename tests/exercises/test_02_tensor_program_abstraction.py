@@ -126,7 +126,7 @@ for {order} in T.grid(16, 16, 16):
     [
         (product(kinds="SSS", init="", b="B[vj, vk]"), "the axes of block C have other kinds"),
         (product(kinds="SSS"), "the axes of block C have other kinds"),
-        (product(kinds="SRS"), "C[0, 0] is wrong"),
+        (product(kinds="SRS"), "axis vj of block C is declared R"),
         (product(init=""), "the sums have no first value"),
         (product(b="B[vj, vk]"), "row i of A times column j of B"),
         (product(init="with T.init():\n    C[vi, vj] = T.float32(1)"), "C[0, 0] is wrong"),

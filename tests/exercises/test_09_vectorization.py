@@ -142,7 +142,7 @@ WRONG = [
             "for k in range(100):\n    for j in T.vectorized(64):\n        rows[k, j] = X[k, j]",
             ONE_LOOP.replace("vectorized", "serial").replace("X[k", "rows[k"),
         ),
-        "the hot loop is not vector code",
+        "total is not read in vectors",
     ),
 ]
 

@@ -124,12 +124,12 @@ WRONG = [
     ("shapes-test", shapes((4096, 4096)), "K * N below a million"),
     (
         "repair-test",
-        "def packed(b):\n    return b.reshape(-1, b.shape[0], 64)",
+        "def packed(b, columns):\n    return b.reshape(-1, b.shape[0], columns)",
         "which row of B does the second row of the first panel come from?",
     ),
-    ("repair-test", "def packed(b):\n    return b.reshape(b.shape[0], -1, 64)", "a wrong result"),
-    ("repair-test", "def packed(b):\n    return b.T", "shape (128, 2)"),
-    ("repair-test", "def packed(b):\n    b.swapaxes(0, 1)", "is not an array"),
+    ("repair-test", "def packed(b, columns):\n    return b.reshape(b.shape[0], -1, columns)", "a wrong result"),
+    ("repair-test", "def packed(b, columns):\n    return b.T", "shape (128, 2)"),
+    ("repair-test", "def packed(b, columns):\n    b.swapaxes(0, 1)", "is not an array"),
     # 5. Counter-examples: what is a bad row?
     ("sets-test", "my_columns = 3072", "not two row lengths"),
     ("sets-test", columns(3000), "bad: not a row length of this exercise"),
@@ -149,7 +149,7 @@ RIGHT = [
     ("shapes-test", shapes([700, 640], [1, 6400])),
     (
         "repair-test",
-        "def packed(b):\n    return np.stack(np.split(b, b.shape[1] // 64, axis=1))",
+        "def packed(b, columns):\n    return np.stack(np.split(b, b.shape[1] // columns, axis=1))",
     ),
     ("sets-test", columns(7168)),
 ]

@@ -11,8 +11,11 @@ ASSIGNMENT = "12_automatic_search"
 def moves(body: str, keep: str = "c[-1] <= most", order: str = "sorted({0})") -> str:
     """Neighbours by a double loop over the places, with ``body`` making the child ``c``."""
     return f"""
+def divisors(n):
+    return [d for d in range(2, n + 1) if n % d == 0]
+
 def primes(n):
-    return [p for p in range(2, n + 1) if n % p == 0 and all(p % d for d in range(2, p))]
+    return [p for p in divisors(n) if all(p % d for d in range(2, p))]
 
 def neighbours(tile, most):
     found = []
@@ -78,11 +81,17 @@ MEDIAN = 'median(n / s for n, s in zip(t["numpy"], t["seconds"]))'
 WRONG = [
     # 1. All neighbours
     ("neighbours-test", "neighbours = [[4, 12], [16, 3], [24, 2]]", "an answer of another kind"),
-    ("neighbours-test", moves("primes(tile[i])", keep="True"), "12 is above most"),
-    ("neighbours-test", moves("primes(tile[i])", keep="max(c) <= most"), "expected"),
-    ("neighbours-test", moves("range(2, tile[i] + 1)"), "expected  [[4, 12], [16, 3], [24, 2]]"),
-    ("neighbours-test", moves("primes(tile[i])", order="{0}[::-1]"), "expected"),
-    ("neighbours-test", moves("[2]"), "expected  [[4, 12], [16, 3], [24, 2]]"),
+    ("neighbours-test", moves("divisors(tile[i])", keep="True"), "24 and 48 are above most"),
+    ("neighbours-test", moves("divisors(tile[i])", keep="max(c) <= most"), "expected"),
+    ("neighbours-test", moves("range(2, tile[i] + 1)"), "expected  [[1, 48], [2, 24]"),
+    ("neighbours-test", moves("primes(tile[i])"), "2, 4 and 8 may leave the 8"),
+    (
+        "neighbours-test",
+        "from mlc_course.tensor_program.search.evolution import neighbours",
+        "2, 4 and 8 may leave the 8",
+    ),
+    ("neighbours-test", moves("divisors(tile[i])", order="{0}[::-1]"), "expected"),
+    ("neighbours-test", moves("[2]"), "expected  [[1, 48], [2, 24]"),
     # 3. Counter-example: always uphill
     ("stuck-test", "my_times = 3", "not seven times"),
     ("stuck-test", times(1, 2, 3, 4, 5, 6), "not seven times"),
@@ -163,7 +172,7 @@ def test_an_answer_known_by_heart_is_told_only_by_the_grader(
 
 
 RIGHT = [
-    ("neighbours-test", moves("primes(tile[i])")),
+    ("neighbours-test", moves("divisors(tile[i])")),
     ("stuck-test", times(12, 11, 10, 8, 7, 9, 3)),
     ("stuck-test", times(9, 8.5, 8.2, 8.0, 3.0, 4, 1.5)),
     ("winner-test", winner(MEDIAN)),

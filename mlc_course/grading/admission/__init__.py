@@ -3,11 +3,12 @@
 Read ``admitted_programs`` first.
 """
 
-from mlc_course.grading.admission.admitted_kernels import admitted_kernel
+from mlc_course.grading.admission.admitted_kernels import admitted_function, admitted_kernel
 from mlc_course.grading.admission.admitted_programs import admit, dtypes
 
 __all__ = [
     "admit",
+    "admitted_function",
     "admitted_kernel",
     "dtypes",
 ]

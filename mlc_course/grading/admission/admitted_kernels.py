@@ -1,4 +1,4 @@
-"""The kernels for the box that a grader may run: Python functions of a closed list of forms.
+"""The kernels and loops that a grader may run: Python functions of a closed list of forms.
 
 A kernel is handed in as its source. What is admitted has assignments, conditions, loops, arithmetic
 on numbers, its own arguments, and what a thread of the box offers. It names no module, no attribute
@@ -36,6 +36,7 @@ FUNCTIONS: dict[str, Any] = {
     "range": bounded_range,
     **{each.__name__: each for each in (len, min, max, abs, int, float, round)},
 }
+MORE_FUNCTIONS: dict[str, Any] = {"sum": sum, "enumerate": enumerate}  # of plain functions
 OF_A_THREAD = ("block", "thread", "blocks", "threads")
 AXES = ("x", "y", "z")
 CALLS = ("shared", "barrier")
@@ -81,16 +82,30 @@ OPERATORS = (
     ast.BitOr,
     ast.BitXor,
 )
+GENERATORS = (ast.GeneratorExp, ast.comprehension)  # in plain functions, besides NODES
 TURN = "turn of a loop"  # no name that a program could have
 _numbers = itertools.count(1)
 
 
 def admitted_kernel(source: object) -> Callable[..., Any]:
-    """Return the function whose source this is.
+    """Return the kernel whose source this is; its first argument is the thread.
 
     Raises ``UnsafeProgram`` for a form that is not on the list, ``UnmetCheck`` for a text that is
     no function or an empty exercise.
     """
+    return _admitted(source, FUNCTIONS, has_thread=True)
+
+
+def admitted_function(source: object) -> Callable[..., Any]:
+    """Return the plain function on arrays whose source this is.
+
+    It has the forms of a kernel but for those of a thread, and may sum what it generates. Raises
+    what ``admitted_kernel`` raises.
+    """
+    return _admitted(source, FUNCTIONS | MORE_FUNCTIONS, has_thread=False)
+
+
+def _admitted(source: object, functions: dict[str, Any], *, has_thread: bool) -> Callable[..., Any]:
     if not isinstance(source, str) or len(source) > LONGEST:
         raise UnmetCheck("not a kernel", expected="a function that begins with def", got=source)
     try:
@@ -100,12 +115,12 @@ def admitted_kernel(source: object) -> Callable[..., Any]:
     if len(tree.body) != 1 or not isinstance(function := tree.body[0], ast.FunctionDef):
         raise UnmetCheck("not a kernel", expected="one function that begins with def")
     names = [each.arg for each in function.args.args]
-    for fault in _faults(function, names):
+    for fault in _faults(function, names, functions, has_thread=has_thread):
         raise fault
     tree = ast.fix_missing_locations(_Counted().visit(tree))
     file = f"<kernel {next(_numbers)}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
-    namespace: dict[str, Any] = {"__builtins__": {}, **FUNCTIONS, TURN: _Turns()}
+    namespace: dict[str, Any] = {"__builtins__": {}, **functions, TURN: _Turns()}
     exec(compile(tree, file, "exec"), namespace)
     made: Callable[..., Any] = namespace[function.name]
     return made
@@ -145,20 +160,26 @@ class _Counted(ast.NodeTransformer):
         return node
 
 
-def _faults(function: ast.FunctionDef, names: list[str]) -> Iterator[Exception]:
+def _faults(
+    function: ast.FunctionDef, names: list[str], functions: dict[str, Any], *, has_thread: bool
+) -> Iterator[Exception]:
     """Yield what is not admitted, in the order of the source."""
     rest = function.args
     if function.decorator_list or rest.vararg or rest.kwarg or rest.kwonlyargs or rest.defaults:
         yield _refused(function, "a function with plain arguments, and no decorator")
     if not names:
-        yield _refused(function, "an argument t, the thread, and then the arrays")
-    known = {*names, *FUNCTIONS}
+        yield _refused(
+            function,
+            "arguments" if not has_thread else "an argument t, the thread, and then the arrays",
+        )
+    known = {*names, *functions}
     known |= {
         each.id
         for each in ast.walk(function)
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
     }
-    thread = names[0] if names else ""
+    thread = names[0] if names and has_thread else ""
+    nodes = NODES if has_thread else (*NODES, *GENERATORS)
     for node in _in_order(function):
         if isinstance(node, ast.Raise):
             yield UnmetCheck(
@@ -167,7 +188,7 @@ def _faults(function: ast.FunctionDef, names: list[str]) -> Iterator[Exception]:
                 got="the empty exercise",
                 hint="open the first hint if you do not know where to begin",
             )
-        if not isinstance(node, NODES) or isinstance(node, ast.FunctionDef) and node != function:
+        if not isinstance(node, nodes) or isinstance(node, ast.FunctionDef) and node != function:
             yield _refused(node, "assignments, if, for, while, and arithmetic")
         match node:
             case ast.BinOp(op=op) | ast.AugAssign(op=op) if not isinstance(op, OPERATORS):
@@ -175,14 +196,14 @@ def _faults(function: ast.FunctionDef, names: list[str]) -> Iterator[Exception]:
             case ast.Name(id) if id not in known:
                 expected = f"the kernel's own names: {', '.join(names)}"
                 yield _refused(node, expected, f"{id}, which is not one of them")
-            case ast.Name(id, ast.Store()) if id in FUNCTIONS or id == thread:
+            case ast.Name(id, ast.Store()) if id in functions or id == thread:
                 yield _refused(node, "another name", f"{id}, which means something already")
             case ast.Attribute() if not _is_known(node, thread):
                 yield _refused(node, f"{thread}.block.x, {thread}.thread.x, or an array's .shape")
-            case ast.Call(ast.Name(id)) if id not in FUNCTIONS:
-                yield _refused(node, ", ".join(FUNCTIONS))
+            case ast.Call(ast.Name(id)) if id not in functions:
+                yield _refused(node, ", ".join(functions))
             case ast.Call(func) if not isinstance(func, ast.Name | ast.Attribute):
-                yield _refused(node, ", ".join(FUNCTIONS))
+                yield _refused(node, ", ".join(functions))
 
 
 def _in_order(function: ast.FunctionDef) -> list[ast.AST]:

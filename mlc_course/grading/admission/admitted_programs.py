@@ -15,6 +15,7 @@ from typing import Any
 
 from mlc_course.errors import UnsafeProgram, UsageError
 from mlc_course.grading.admission.bounds import check_bounds
+from mlc_course.grading.admission.regions import check_regions
 from mlc_course.grading.admission.scalar_types import BITS, FLOATS, Types, shown
 from mlc_course.tensor_program.tir import (
     KINDS,
@@ -55,6 +56,7 @@ def admit(module: IRModule, like: PrimFunc, *, room: int = ROOM) -> None:
     function = _only_function(module)
     _check_signature(function, like)
     _Program(function, like, room)
+    check_regions(function)
     steps = walk(function)
     if (runs := _executions(steps)) > RUNS:
         raise UnsafeProgram(

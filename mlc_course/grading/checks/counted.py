@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mlc_course.errors import UnmetCheck, UsageError
 from mlc_course.grading.checks.checking import Examined
 from mlc_course.grading.process import Program
-from mlc_course.tensor_program.memory import Cache, count
+from mlc_course.tensor_program.memory import Cache, count, jumps
 from mlc_course.tensor_program.schedule import lookup as names
-from mlc_course.tensor_program.tir import REDUCTION, Schedule, accesses
+from mlc_course.tensor_program.tir import (
+    REDUCTION,
+    Access,
+    Schedule,
+    Touch,
+    accesses,
+    every_step,
+    main_function,
+    variables,
+    walk,
+)
 
 
 @dataclass(frozen=True)
@@ -24,19 +35,37 @@ class _OnBench:
         raise NotImplementedError
 
 
+# Of one buffer, for each operation of the problem. In a good order there is a jump for each row of
+# the inner loop: 0.10 where rows have 5 elements, the shortest that are asked about. In a bad order
+# each multiply-add jumps: 0.25, where one of two products is in a bad order.
+MOST_JUMPS = 1 / 8
+
+
 @dataclass(frozen=True)
 class InnerStride(_OnBench):
-    """Along the innermost loop of a block, no address moves by more than ``at_most`` elements."""
+    """A program walks along rows: hardly any address moves by more than ``at_most`` elements.
 
-    block: str
+    Along the innermost loop of ``block`` that has more than one turn, no address does; without a
+    block, along no innermost loop of the program. In the whole run, conditions, other blocks and
+    repeated work included, few do.
+    """
+
+    block: str = ""
     at_most: int = 1
     kind: ClassVar[str] = "structure"
 
     def inspect(self, subject: Program) -> str:
-        names = (self.block, f"{self.block}_update")  # the second one after hoist_init
-        found = [each for each in accesses(subject.module) if each.block in names]
+        loop = self._along_loops(accesses(subject.module))
+        self._in_the_run(subject)
+        return f"along {loop} every address moves by {self.at_most} element or less"
+
+    def _along_loops(self, found: tuple[Access, ...]) -> str:
+        """Name the inner loop; raises ``UnmetCheck`` where an address moves by more along it."""
+        known = sorted({each.block for each in found})
+        if self.block:
+            names = (self.block, f"{self.block}_update")  # the second one after hoist_init
+            found = tuple(each for each in found if each.block in names)
         if not found:
-            known = sorted({each.block for each in accesses(subject.module)})
             raise UnmetCheck(
                 f"no block {self.block}",
                 expected=f"a block named {self.block}",
@@ -44,17 +73,33 @@ class InnerStride(_OnBench):
                 hint="keep the block that the exercise names",
             )
         for each in found:
-            stride = each.strides[-1] if each.strides else 0
-            if stride is None or abs(stride) > self.at_most:
+            loop, stride = each.turning[-1] if each.turning else (None, 0)
+            if loop and (stride is None or abs(stride) > self.at_most):
                 moved = "in no fixed steps" if stride is None else f"by {stride} elements"
                 raise UnmetCheck(
-                    f"the inner loop {each.loops[-1].name} strides {moved} in {each.buffer}",
+                    f"the inner loop {loop.name} strides {moved} in {each.buffer}",
                     expected=f"{self.at_most}" if self.at_most else "0",
                     got="no constant" if stride is None else stride,
                     hint="which loop moves the last index by one? That one belongs inside",
                 )
-        name = found[0].loops[-1].name if found[0].loops else "(none)"
-        return f"along the inner loop {name} every address moves by {self.at_most} element or less"
+        if not self.block:
+            return "every inner loop"
+        return f"the inner loop {found[0].turning[-1][0].name if found[0].turning else '(none)'}"
+
+    def _in_the_run(self, subject: Program) -> None:
+        """Raise ``UnmetCheck`` where the addresses of a buffer jump as in a bad order."""
+        totals: Counter[tuple[str, bool]] = Counter()
+        for place in jumps(subject.module, self.at_most):
+            totals[place.buffer, place.writes] += place.jumps
+        most = int(subject.problem.flops * MOST_JUMPS)
+        (buffer, writes), worst = max(totals.items(), key=lambda each: each[1])
+        if worst > most:
+            raise UnmetCheck(
+                f"the addresses at which {buffer} is {'written' if writes else 'read'} jump",
+                expected=f"at most {most:,} times by more than {self.at_most} element in the run",
+                got=f"{worst:,} times",
+                hint="which loop moves the last index by one? That one belongs inside",
+            )
 
 
 @dataclass(frozen=True)
@@ -85,7 +130,8 @@ class AxisKinds(_OnBench):
                 got=", ".join(known) or "loops alone",
                 hint="keep the block that the exercise names",
             )
-        kinds = "".join(map(_letter, sch.get(sch.get_sblock(name)).iter_vars))
+        block = sch.get(sch.get_sblock(name))
+        kinds = "".join(map(_letter, block.iter_vars))
         if sorted(kinds) != sorted(self.kinds):
             raise UnmetCheck(
                 f"the axes of block {self.block} have other kinds",
@@ -93,7 +139,39 @@ class AxisKinds(_OnBench):
                 got=kinds or "no axis",
                 hint="move one axis and hold the others: is another element written, or the same?",
             )
+        self._are_used(subject, name, block)
         return f"the axes of block {self.block} are {kinds}"
+
+    def _are_used(self, subject: Program, name: str, block: Any) -> None:
+        """Raise ``UnmetCheck`` unless the block does the work, and each axis what its kind says."""
+        touches = [t for t in every_step(walk(subject.module)) if isinstance(t, Touch)]
+        *inputs, result = main_function(subject.module).params
+        elsewhere = [t.block for t in touches if t.buffer in inputs and t.block != name]
+        if elsewhere:
+            given = ", ".join(str(each.name) for each in inputs)
+            raise UnmetCheck(
+                f"block {self.block} does not do the work",
+                expected=f"{given} read in block {self.block} alone",
+                got=f"read in {elsewhere[0]}",
+            )
+        indices = [
+            index
+            for t in touches
+            if t.writes and t.block == name and t.buffer.same_as(result)
+            for index in t.indices
+        ]
+        used = {var for index in indices for var in variables(index)}
+        for axis in block.iter_vars:
+            if (axis.var in used) != (_letter(axis) == "S"):
+                raise UnmetCheck(
+                    f"axis {axis.var.name} of block {self.block} is declared {_letter(axis)}",
+                    expected="S for each axis that indexes what it writes, R for one that it sums "
+                    "over",
+                    got=f"{axis.var.name} {'moves' if axis.var in used else 'does not move'} "
+                    f"{result.name}",
+                    hint="move one axis and hold the others: is another element written, or the "
+                    "same?",
+                )
 
 
 def _letter(axis: Any) -> str:

@@ -12,6 +12,7 @@ from mlc_course.lessons.kit.loads import LOADS, column_sums, columns_of, scores
 from mlc_course.lessons.kit.lru_cache import Access, accesses
 from mlc_course.lessons.kit.prediction import predict, review
 from mlc_course.lessons.kit.race_picture import Bar, bars_svg, race_svg, shown
+from mlc_course.lessons.kit.repeated_work import MOST_WORK, check_work
 from mlc_course.lessons.kit.single_run import run_once
 from mlc_course.lessons.kit.stepper import Stepper
 from mlc_course.lessons.kit.tiles import (
@@ -41,6 +42,8 @@ from mlc_course.lessons.kit.widget import (
 )
 
 __all__ = [
+    "MOST_WORK",
+    "check_work",
     "Access",
     "Bar",
     "Blank",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mlc_course.exercise import UnmetCheck, boxed, called, check, given, holds, returns
+from mlc_course.grading.admission import admitted_function
+from mlc_course.grading.checks import Examined
 from mlc_course.tensor_program.problems import Array
 
 
@@ -59,7 +62,7 @@ def low_level(linear_relu: Callable[..., Array]) -> None:
             "zero at the end",
         ),
     )
-    check(boxed(linear_relu), holds(only_loops))
+    check(boxed(linear_relu), holds(only_loops), WritesOut())
 
 
 def only_loops(source: str) -> str:
@@ -81,6 +84,56 @@ def only_loops(source: str) -> str:
             hint="which of the three does a whole row or column stand for?",
         )
     return "loops over single elements, three inside each other"
+
+
+@dataclass(frozen=True)
+class WritesOut:
+    """The loops write relu(X W + b) into the argument ``out``, and return this very array.
+
+    They run as their source says, with Python's own functions, on random layers.
+    """
+
+    seed: int = 0
+    kind: ClassVar[str] = "correctness"
+
+    def judge(self, answer: Examined) -> str:
+        """Run the source where the answer is."""
+        return answer.bench.inspect(replace(self, seed=answer.seed))
+
+    def inspect(self, source: Any) -> str:
+        """Run a function, given as its source."""
+        function, rng = admitted_function(source), np.random.default_rng(self.seed)
+        for _ in range(5):
+            rows, inner, columns = (int(n) for n in rng.integers(1, 7, 3))
+            shapes = (rows, inner), (inner, columns), (columns,)
+            X, W, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in shapes)
+            out, given = dirty(rows, columns), [each.copy() for each in (X, W, b)]
+            try:
+                returned = function(X, W, b, out)
+            except (ArithmeticError, LookupError, NameError, TypeError, ValueError) as error:
+                got = f"{type(error).__name__}: {error}"
+                raise UnmetCheck("your loops raise an error", got=got) from None
+            _check_written(returned, out, np.maximum(given[0] @ given[1] + given[2], 0))
+            if not all(map(np.array_equal, given, (X, W, b))):
+                raise UnmetCheck("an input is written", expected="X, W and b unchanged")
+        return "the result is written into out"
+
+
+def _check_written(returned: Any, out: Array, wanted: Array) -> None:
+    """Raise ``UnmetCheck`` unless ``out`` is what is returned, and holds the result."""
+    if returned is not out:
+        raise UnmetCheck(
+            "the result is in another array",
+            expected="return out, after writing each of its elements",
+            got="something else is returned",
+        )
+    if not np.array_equal(out, wanted):
+        raise UnmetCheck(
+            "out does not hold the result",
+            expected="relu(X W + b) in each element of out",
+            got=f"{int((out != wanted).sum())} of {out.size} elements are wrong",
+            hint="a program of a compiler writes where it is told to, and gets no new memory",
+        )
 
 
 def _forbidden(node: ast.AST) -> str | None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from mlc_course.errors import UnmetCheck
 from mlc_course.exercise import (
-    Program,
     check,
     computes,
     faster,
@@ -22,7 +21,6 @@ from mlc_course.exercise import (
 from mlc_course.lessons.lesson_05_loop_reorder.loop_orders import LAYOUTS, ORDERS
 from mlc_course.tensor_program.memory import Cache
 from mlc_course.tensor_program.problems import matmul
-from mlc_course.tensor_program.tir import accesses
 
 TINY = Cache(bytes=4096)
 SIDE = range(1, 7)
@@ -39,9 +37,13 @@ BODIES: dict[str, Touched] = {  # what iteration (i, j) writes, and what it read
 
 
 def along_rows(answer: Any) -> None:
-    """Check exercise 1: rows, few misses, and faster than the naive order."""
+    """Check exercise 1: rows, few misses, and faster than the naive order.
+
+    In this cache k-m-n misses 12,572 times, and the best order that does not walk along rows,
+    m-n-k, 22,930 times.
+    """
     small = matmul(40, 56, 72)
-    check(scheduled(answer, small), computes(), inner_stride("C"), misses(13_000, TINY))
+    check(scheduled(answer, small), computes(), inner_stride("C"), misses(16_000, TINY))
     check(scheduled(answer, matmul(128, 128, 128)), computes(), inner_stride("C"), faster(3))
 
 
@@ -58,9 +60,13 @@ def witnesses(answer: Any) -> None:
 
 
 def repaired(answer: Any) -> None:
-    """Check exercise 4: the right product, by rows, with few misses."""
+    """Check exercise 4: the right product, by rows, with few misses.
+
+    In this cache k-m-n misses 4,460 times, and the best order that does not walk along rows,
+    n-m-k, 58,464 times; with a copy of B transposed, m-n-k walks along rows.
+    """
     problem = matmul(24, 40, 56)
-    check(written(answer, problem), computes(), holds(all_inner_strides), misses(6_000, TINY))
+    check(written(answer, problem), computes(), inner_stride(), misses(12_000, Cache(bytes=1024)))
 
 
 def witnesses_hold(value: Any) -> str:
@@ -126,18 +132,3 @@ def _check_witness(name: str, pair: Any) -> None:
             got=pair,
             hint="from the first to the second, i must grow and j become smaller",
         )
-
-
-def all_inner_strides(program: Program) -> str:
-    """Say that every innermost loop moves by one element or less; raises ``UnmetCheck`` if not."""
-    for each in accesses(program.module):
-        stride = each.strides[-1] if each.strides else 0
-        if stride is None or abs(stride) > 1:
-            raise UnmetCheck(
-                f"the inner loop {each.loops[-1].name} strides by {stride} elements "
-                f"in {each.buffer}",
-                expected="1 or less",
-                got=stride,
-                hint="which loop moves the last index by one? That one belongs inside",
-            )
-    return "along every inner loop, each address moves by 1 element or less"

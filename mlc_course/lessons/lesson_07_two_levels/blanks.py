@@ -7,7 +7,7 @@ from typing import Any
 from mlc_course.errors import UnmetCheck
 from mlc_course.exercise import Program, called, computes, holds, returns
 from mlc_course.grading.process import scheduled
-from mlc_course.lessons.kit import Blank, asks, multiply_adds
+from mlc_course.lessons.kit import Blank, asks, check_work, multiply_adds
 from mlc_course.lessons.lesson_07_two_levels.two_tiles import HotLoop, RegisterTile, in_vectors
 from mlc_course.machine import describe
 from mlc_course.tensor_program.problems import matmul
@@ -30,6 +30,7 @@ def in_registers(at_most: float) -> Any:
 
 def few_loads(program: Program, at_most: float) -> str:
     """Say what the hot loop of a program loads; refuse one that stores, spills or loads more."""
+    check_work(program)
     hot = assembly(program.module)
     found = HotLoop(multiply_adds(hot), hot.loads, hot.stores, hot.spills, hot.lanes)
     if found.stores or found.spills:

@@ -20,7 +20,7 @@ from mlc_course.exercise import (
     sealed,
     written,
 )
-from mlc_course.lessons.kit import begun, run_once
+from mlc_course.lessons.kit import MOST_WORK, begun, check_work, run_once
 from mlc_course.tensor_program.memory import Cache, count
 from mlc_course.tensor_program.problems import (
     linear_relu,
@@ -40,6 +40,8 @@ REASONS = {
     "D": "TVM notices the mistake and drops the exps that come too early",
 }
 WHY = "3a066cc204ec"
+# In units of the problem's operations: 1.75 where the factor of a row of rms_norm is inlined.
+ROW_FACTOR = 1.8
 
 
 # --- predicates -----------------------------------------------------------------------------------
@@ -55,11 +57,12 @@ def each_once(program: Program) -> str:
                 got=f"{stage.runs:,}",
                 hint=f"{stage.block} is in a loop whose turns need the same element: move it out",
             )
+    check_work(program, ROW_FACTOR if program.problem.name == "rms_norm" else MOST_WORK)
     return "no stage computes anything twice"
 
 
 def exp_once(program: Program) -> str:
-    """Check that there is one exp for each element of C."""
+    """Check that there is one exp for each element of C, and hardly any other work."""
     sizes = program.problem.sizes
     wanted, found = sizes["M"] * sizes["L"], exps(program.module)
     if found > wanted:
@@ -69,6 +72,14 @@ def exp_once(program: Program) -> str:
             got=f"{found:,}",
             hint="which loop is the exp in, and how many turns does it have?",
         )
+    if found < wanted:
+        raise UnmetCheck(
+            "the program has fewer exps than C has elements",
+            expected=f"{wanted:,} exps, one for each element of C",
+            got=f"{found:,}",
+            hint="keep the block D as it is, and move it",
+        )
+    check_work(program)
     return f"{found:,} exps, one for each element of C"
 
 
@@ -142,7 +153,11 @@ def one_large_number(program: Program) -> str:
 
 
 def behind(answer: Any) -> None:
-    """Judge exercise 1."""
+    """Judge exercise 1.
+
+    R behind one row of the product misses 340 times, behind eight rows 354 times; as a stage of its
+    own, 850 times.
+    """
     check(
         scheduled(answer, linear_relu(128, 8, 32)),
         computes(),
@@ -153,7 +168,10 @@ def behind(answer: Any) -> None:
 
 
 def one_pass(answer: Any) -> None:
-    """Judge exercise 2."""
+    """Judge exercise 2.
+
+    One pass misses 751 times, two passes 1,099 times.
+    """
     check(
         scheduled(answer, rms_norm(24, 240)),
         computes(),
@@ -163,14 +181,18 @@ def one_pass(answer: Any) -> None:
 
 
 def repaired(answer: Any, why: Any) -> None:
-    """Judge exercise 3: the program, and the reason why the colleague's was right."""
+    """Judge exercise 3: the program, and the reason why the colleague's was right.
+
+    Merged row by row, the program misses 161 times, by blocks of 16 rows 197 times; with two loops
+    over the rows, 289 times.
+    """
     check(
         scheduled(answer, matmul_exp_matmul(64, 16, 16, 16)),
         computes(),
         inner_stride("C"),
         inner_stride("F"),
         holds(exp_once, kind="counted"),
-        misses(200, FOUR_KIB),
+        misses(240, FOUR_KIB),
     )
     check(
         given(why),
@@ -186,7 +208,11 @@ def merge_loses(answer: Any) -> None:
 
 
 def online(answer: Any) -> None:
-    """Judge exercise 5."""
+    """Judge exercise 5.
+
+    Two passes over X miss 2,312 times. Three miss 3,080 times, or 2,522 times where each begins at
+    the end at which the one before has just arrived.
+    """
     check(
         written(answer, softmax(6, 2048)),
         holds(begun),

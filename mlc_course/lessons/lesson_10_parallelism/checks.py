@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,9 +22,10 @@ from mlc_course.exercise import (
     returns,
     scheduled,
 )
+from mlc_course.grading.checks import Examined
 from mlc_course.lessons.kit import column_sums
 from mlc_course.tensor_program.processor import grouped, simulate, writes_by_worker
-from mlc_course.tensor_program.tir import accesses
+from mlc_course.tensor_program.tir import Access, Loop, accesses
 
 LOOPS = {
     "even": [10] * 240,
@@ -97,7 +101,7 @@ def workers(share_of: Any, workers_for: Any) -> None:
         returns(10.0, 5.0, 2, result=0.0, hint="twice as fast on two: nothing is serial"),
         returns(10.0, 10.0, 4, result=1.0, hint="four workers bring nothing: all of it is serial"),
         returns(8.0, 5.0, 2, result=0.25),
-        agrees(share, times_on_two, hint="the share is of the work on one thread"),
+        ExplainsTimes(),
     )
     check(
         called(workers_for),
@@ -116,9 +120,34 @@ def times_on_two(rng: np.random.Generator) -> tuple[float, float, int]:
     return one, one * (serial + (1 - serial) / p), p
 
 
-def share(one_s: float, many_s: float, p: int) -> float:
-    """Solve Amdahl's law for the serial share."""
-    return (p * many_s / one_s - 1) / (p - 1)
+@dataclass(frozen=True)
+class ExplainsTimes:
+    """The share explains the two times by Amdahl's law, which is all that is compared.
+
+    So nothing here computes a share, and there is no answer to import.
+    """
+
+    count: int = 20
+    kind: ClassVar[str] = "correctness"
+
+    def judge(self, answer: Examined) -> str:
+        """Ask for shares; raises ``UnmetCheck`` for one that explains other times."""
+        assert answer.call is not None
+        rng = answer.rng()
+        for _ in range(self.count):
+            one, many, p = times_on_two(rng)
+            found = answer.call(one, many, p)
+            if not isinstance(found, int | float) or not math.isfinite(found):
+                raise UnmetCheck("not a share", expected="a number", got=found)
+            explained = one * (found + (1 - found) / p)
+            if abs(explained - many) > 1e-5 * many:
+                raise UnmetCheck(
+                    f"a wrong share for ({one:g}, {many:g}, {p})",
+                    expected=f"{many:g} s on {p} threads by Amdahl's law",
+                    got=f"{explained:g} s, with a share of {found:g}",
+                    hint="the share is of the work on one thread",
+                )
+        return f"right in {self.count} cases"
 
 
 def a_wish(rng: np.random.Generator) -> tuple[float, float]:
@@ -150,30 +179,49 @@ def repaired(mine: Any) -> None:
 
 
 def x_is_shared_out(program: Program) -> str:
-    """Return that X is read in a parallel loop of four tasks or more, each reading another part."""
-    reads = [each for each in accesses(program.module) if each.buffer == "X"]
-    for each in reads:
-        found = [
-            (loop, stride)
-            for loop, stride in zip(each.loops, each.strides, strict=True)
-            if loop.kind == "parallel"
-        ]
-        if not found:
-            loops = ", ".join(f"{loop.name} ({loop.kind})" for loop in each.loops)
-            raise UnmetCheck(
-                "X is not read in parallel",
-                expected="a parallel loop around every read of X",
-                got=f"the loops {loops}",
-                hint='steps.parallel(sch, "S_rf", ...) on the loop that counts the workers',
-            )
-        loop, stride = found[0]
-        if loop.extent < 4 or stride == 0:
-            raise UnmetCheck(
-                "fewer than four workers share X",
-                expected="four tasks or more, each with other elements of X",
-                got=f"loop {loop.name}, {loop.extent} tasks, X moves by {stride}",
-            )
+    """Return that X is read in a parallel loop of four tasks or more, each reading another part.
+
+    What one thread reads alone is at most half as much as X: the sums of as many workers as there
+    may be. 8 workers read 128 numbers for 64 rows of X, 16 workers 256; one thread that sums all
+    rows reads 1,024, from X or from a copy of it.
+    """
+    alone = 0
+    for each in accesses(program.module):
+        if each.writes:
+            continue
+        found = [pair for pair in each.turning if pair[0].kind == "parallel"]
+        if each.buffer == "X":
+            _check_parallel(each, found)
+        elif not found and each.buffer != program.problem.result.name:
+            alone += prod(loop.extent for loop in each.loops)
+    most = prod(program.problem.operands[0].shape) // 2
+    if alone > most:
+        raise UnmetCheck(
+            "one thread does most of the work",
+            expected=f"at most {most:,} numbers that are read outside of parallel loops",
+            got=f"{alone:,}",
+            hint="the sums belong into the parallel loop, and not only a copy of X",
+        )
     return "X is read in parallel"
+
+
+def _check_parallel(each: Access, found: list[tuple[Loop, int | None]]) -> None:
+    """Raise ``UnmetCheck`` unless the first parallel loop around a read of X shares X out."""
+    if not found:
+        loops = ", ".join(f"{loop.name} ({loop.kind})" for loop in each.loops)
+        raise UnmetCheck(
+            "X is not read in parallel",
+            expected="a parallel loop around every read of X",
+            got=f"the loops {loops}",
+            hint='steps.parallel(sch, "S_rf", ...) on the loop that counts the workers',
+        )
+    loop, stride = found[0]
+    if loop.extent < 4 or stride == 0:
+        raise UnmetCheck(
+            "fewer than four workers share X",
+            expected="four tasks or more, each with other elements of X",
+            got=f"loop {loop.name}, {loop.extent} tasks, X moves by {stride}",
+        )
 
 
 def nothing_is_shared(program: Program) -> str:

@@ -21,9 +21,19 @@ def neighbours(answer: Callable[..., Any]) -> None:
     """1. All neighbours."""
     check(
         called(answer),
-        returns([8, 6], 64, result=[[4, 12], [16, 3], [24, 2]]),
-        returns([8, 6], 8, result=[[16, 3], [24, 2]], hint="12 is above most"),
-        returns([1, 7], 64, result=[[7, 1]], hint="a prime moves as a whole; 1 has none"),
+        returns(
+            [8, 6],
+            64,
+            result=[[1, 48], [2, 24], [4, 12], [16, 3], [24, 2], [48, 1]],
+            hint="2, 4 and 8 may leave the 8, and 2, 3 and 6 the 6",
+        ),
+        returns(
+            [8, 6],
+            12,
+            result=[[4, 12], [16, 3], [24, 2], [48, 1]],
+            hint="24 and 48 are above most",
+        ),
+        returns([1, 7], 64, result=[[7, 1]], hint="a prime moves as a whole; 1 has no factor"),
         returns(
             [4, 1, 3],
             2,

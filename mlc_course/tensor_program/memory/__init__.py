@@ -1,8 +1,8 @@
 """What does memory cost? Misses and bytes counted on simulated caches, and this machine's limits.
 
 Read ``cache`` first: it counts misses of a program. ``traffic_by_buffer`` charges the bytes to
-buffers, ``reuse_distance`` tells which cache would be large enough; ``probes`` and
-``peak_and_bandwidth`` measure this machine.
+buffers, ``jumps`` counts the accesses that do not walk along rows, ``reuse_distance`` tells which
+cache would be large enough; ``probes`` and ``peak_and_bandwidth`` measure this machine.
 """
 
 from mlc_course.tensor_program.memory import cache, peak_and_bandwidth, probes, reuse_distance
@@ -19,12 +19,14 @@ from mlc_course.tensor_program.memory.cache import (
 from mlc_course.tensor_program.memory.peak_and_bandwidth import Roofs, higher, measure_roofs, roofs
 from mlc_course.tensor_program.memory.probes import Probe, chase, measure_hierarchy, per_level, ring
 from mlc_course.tensor_program.memory.reuse_distance import Reuse, reuse
+from mlc_course.tensor_program.memory.row_jumps import Jumps, jumps
 from mlc_course.tensor_program.memory.traffic_by_buffer import Traffic, traffic
 
 __all__ = [
     "AddressTrace",
     "Cache",
     "Counter",
+    "Jumps",
     "Placed",
     "Probe",
     "Reuse",
@@ -37,6 +39,7 @@ __all__ = [
     "counter",
     "higher",
     "int64_array",
+    "jumps",
     "levels",
     "peak_and_bandwidth",
     "measure_hierarchy",

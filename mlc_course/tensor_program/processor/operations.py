@@ -33,7 +33,9 @@ from mlc_course.tensor_program.tir import (
 )
 
 ARITHMETIC = (tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Min, tirx.Max)
-EXP = "tirx.exp"
+# Functions that raise something to a power that they get: exp in any other spelling.
+POWERS = ("exp", "exp2", "exp10", "pow", "sinh", "cosh", "tanh", "sigmoid")
+EXPONENTIALS = frozenset(f"tirx.{name}" for name in POWERS)
 ROOT = "root"  # the block around all, and whatever is in no block
 FMA = "tirx.fma"  # an addition and a multiplication
 
@@ -43,7 +45,8 @@ class Stage:
     """Work of one block in a whole run of the program, without its init.
 
     ``elements`` are the distinct iterations of the block: what it would run if it computed nothing
-    twice. ``exps`` counts calls of exp, ``flops`` each float operation and elementary function.
+    twice. ``exps`` counts calls of ``EXPONENTIALS``, ``flops`` each float operation and elementary
+    function.
     """
 
     block: str
@@ -79,7 +82,7 @@ def flops(program: TensorProgram) -> int:
 
 
 def exps(program: TensorProgram) -> int:
-    """Calls of exp in a whole run."""
+    """Calls of exp, and of functions from which exp can be had, in a whole run."""
     return sum(work.exps for work in _counted(program).values())
 
 
@@ -164,7 +167,7 @@ class _Tally(Counter):
     def work(self, block: str, value: Expr) -> list[Any]:
         """Count the operations of an expression, and of the sides that its conditions choose."""
         names = _arithmetic(value)
-        found = self.count(block, Work(0, len(names), names.count(EXP)))
+        found = self.count(block, Work(0, len(names), sum(name in EXPONENTIALS for name in names)))
         for each in _lazy_parts(value):
             condition, *sides = operands(each)
             then, otherwise = (self.work(block, side) for side in sides)

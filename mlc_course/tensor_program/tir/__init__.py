@@ -6,7 +6,7 @@ the loops, conditions and accesses of a program in order; nearly every analysis 
 """
 
 from mlc_course.tensor_program.tir import addresses, formulas, tvm
-from mlc_course.tensor_program.tir.access_strides import accesses
+from mlc_course.tensor_program.tir.access_strides import Access, Loop, accesses
 from mlc_course.tensor_program.tir.addresses import (
     PAGE,
     buffer_bytes,
@@ -63,6 +63,7 @@ from mlc_course.tensor_program.tir.traversal import (
     main_function,
     name_of,
     operands,
+    variables,
     walk,
     with_body,
 )
@@ -94,6 +95,7 @@ from mlc_course.tensor_program.tir.tvm import (
     cpu_target,
     derived_object,
     dump_program,
+    every_node,
     host_cpu,
     is_known_cpu,
     load_cpu_intrinsics,
@@ -111,6 +113,7 @@ from mlc_course.tensor_program.tir.tvm import (
 
 __all__ = [
     "ALIGNMENT",
+    "Access",
     "Array",
     "Begin",
     "Bound",
@@ -128,6 +131,7 @@ __all__ = [
     "IntegerFormulas",
     "KINDS",
     "LIMITS",
+    "Loop",
     "LoopRV",
     "MAIN",
     "MEANINGS",
@@ -173,6 +177,7 @@ __all__ = [
     "derived_object",
     "dump_program",
     "element_bytes",
+    "every_node",
     "every_step",
     "export_library",
     "formulas",
@@ -206,6 +211,7 @@ __all__ = [
     "tvm",
     "undefined_vars",
     "use_threads",
+    "variables",
     "walk",
     "wildcard",
     "with_body",

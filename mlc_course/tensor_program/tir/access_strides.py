@@ -51,6 +51,12 @@ class Access:
     loops: tuple[Loop, ...]
     strides: tuple[int | None, ...]
 
+    @property
+    def turning(self) -> tuple[tuple[Loop, int | None], ...]:
+        """The loops of more than one turn, outermost first, each with its stride."""
+        pairs = zip(self.loops, self.strides, strict=True)
+        return tuple((loop, stride) for loop, stride in pairs if loop.extent > 1)
+
 
 def accesses(program: TensorProgram) -> tuple[Access, ...]:
     """The accesses in program order; a statement's loads come before its store.

@@ -197,6 +197,14 @@ def operands(expr: Expr) -> Sequence[Expr]:
     raise UsageError("an unknown kind of expression", expected="scalar arithmetic", got=expr)
 
 
+def variables(expr: Expr) -> Iterator[Var]:
+    """The variables in an expression, each as often as it is there."""
+    if isinstance(expr, tirx.Var):
+        yield expr
+    for operand in operands(expr):
+        yield from variables(operand)
+
+
 def reads(expr: Expr, block: str) -> tuple[Step, ...]:
     """The loads of an expression, in the order of evaluation."""
     if is_lazy(expr):
