@@ -48,7 +48,8 @@ def fill(
                 own.notebook,
                 folder / own.path if own.path else None,
                 feedback.page(each),
-                {hand.name: hand.points for hand in each.by_person},
+                {hand.name: hand.points for hand in each.by_person if not hand.is_empty},
+                [hand.name for hand in each.by_person if hand.is_empty],
             )
         )
     pages = record_marks(entries, root=root)

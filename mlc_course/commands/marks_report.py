@@ -96,6 +96,8 @@ class MarksReport:
         files, said, has_all = self.files, list(self.said), not left
         points, overruled = self.points_by_hand(marks)
         answers = answers_to(self.questions, self.submissions)
+        texts = {Place(*at, who): text for at, own in answers.items() for who, text in own.items()}
+        points = by_hand.for_answers(points, by_hand.recorded(files.by_hand), texts)
         notebooks = [exam.notebook for exam in self.exams]
         times = {
             (each.student, each.assignment): handed_in(self.folder, each.path, notebooks)

@@ -223,6 +223,46 @@ def test_points_go_to_the_gradebook_and_come_from_formgrader(
     assert run(course) == 2
 
 
+def test_an_answer_that_comes_later_waits_in_the_gradebook_too(
+    course: Path, graded: list[tuple[str, int]]
+) -> None:
+    def in_gradebook() -> tuple[float | None, float | None, bool]:
+        with open_gradebook(settings(course).CourseDirectory.db_url) as book:
+            grade = book.find_grade("why", NAME, NAME, "ada")
+            return grade.auto_score, grade.manual_score, grade.needs_manual_grade
+
+    hand_in_to(course / "class", "ada", why="")
+    for _ in range(2):  # the second run must not take its own 0 for a person's
+        assert run(course) == 0
+        assert in_gradebook() == (0, None, False)
+    hand_in_to(course / "class", "ada", why="It is.")
+    assert run(course) == 0
+    assert in_gradebook() == (None, None, True)
+    give(course, ada="3")
+    assert run(course) == 0
+    assert in_gradebook() == (None, 3, False)
+    hand_in_to(course / "class", "ada", why="It is not.")
+    for _ in range(2):
+        assert run(course) == 0
+        assert rows(course)["ada"]["waiting"] == "1"
+        assert in_gradebook() == (None, None, True)
+
+
+def test_hostile_names_are_text_in_every_file(course: Path, graded: list[tuple[str, int]]) -> None:
+    names = ["=HYPERLINK(1)", "<img src=x onerror=alert(1)>", "@x", "-1+1", "'=x", "a\x1b[2Jb"]
+    for name in names:
+        hand_in_to(course / "class", name)
+    assert run(course) == 0
+    assert run(course) == 0
+    out = course / "out"
+    for path in out.rglob("*.csv"):
+        for row in csv.reader(path.read_text().splitlines()):
+            assert not [each for each in row if each[:1] in tuple("=+-@\t\r")]
+    for path in out.rglob("*.html"):
+        assert "<img" not in path.read_text() and "\x1b" not in path.read_text()
+    assert len(rows(course)) == len(names)
+
+
 def test_points_given_while_the_grader_runs_are_not_lost(
     course: Path, graded: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

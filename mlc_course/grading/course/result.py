@@ -10,12 +10,16 @@ from mlc_course.grading.course.grader import Marks, TestMarks
 
 @dataclass(frozen=True)
 class ByPerson:
-    """A question that a person grades; ``points`` None means that the answer waits for them."""
+    """A question that a person grades; ``points`` None means that the answer waits for them.
+
+    ``is_empty`` where there is no answer, and the points are 0 without anybody's doing.
+    """
 
     name: str
     out_of: float
     points: float | None = None
     comment: str = ""
+    is_empty: bool = False
 
 
 @dataclass(frozen=True)

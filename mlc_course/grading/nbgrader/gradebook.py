@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,8 @@ class Entry:
     """One student's marks for one assignment.
 
     ``points`` has an entry for every cell that is graded automatically, by its ``grade_id``, and
-    ``by_person`` one for every cell that a person grades, None where it waits.
+    ``by_person`` one for every cell that a person grades, None where it waits; ``no_answer`` are
+    such cells in which there is nothing to grade.
     ``notebook`` is what was handed in; formgrader shows its cells beside the points. ``file`` is
     where it was handed in, and ``page`` the feedback as HTML, to be given back.
     """
@@ -57,6 +58,7 @@ class Entry:
     file: Path | None = None
     page: str = ""
     by_person: Mapping[str, float | None] = field(default_factory=dict)
+    no_answer: Collection[str] = ()
 
 
 def record_marks(entries: Iterable[Entry], *, root: Path = ROOT) -> int:
@@ -132,11 +134,14 @@ def _check(entry: Entry, cells: list[Any]) -> None:
         raise UsageError(f"{what}: no name for a student", expected="a word", got=entry.student)
     by_person = [cell.name for cell in cells if _is_for_a_person(cell)]
     most = {cell.name: cell.max_score for cell in cells if cell.name not in by_person}
-    if most.keys() != entry.points.keys() or not entry.by_person.keys() <= set(by_person):
+    if most.keys() != entry.points.keys() or not {
+        *entry.by_person,
+        *entry.no_answer,
+    } <= set(by_person):
         raise UsageError(
             f"{what}: the points are not those of its cells",
             expected=", ".join((*most, *by_person)),
-            got=", ".join((*entry.points, *entry.by_person)) or "none",
+            got=", ".join((*entry.points, *entry.by_person, *entry.no_answer)) or "none",
             hint="after a change of the solution: make exercises",
         )
     for name, points in entry.points.items():
@@ -155,8 +160,11 @@ def _record(book: Gradebook, course: CourseDirectory, entry: Entry, cells: list[
     for cell in cells:
         grade = book.find_grade(cell.name, cell.notebook.name, entry.assignment, entry.student)
         if cell.name in entry.by_person:
-            grade.manual_score = entry.by_person[cell.name]
+            grade.auto_score, grade.manual_score = None, entry.by_person[cell.name]
             grade.needs_manual_grade = grade.manual_score is None
+        elif cell.name in entry.no_answer:
+            grade.auto_score, grade.manual_score = 0.0, None
+            grade.needs_manual_grade = False
         elif cell.name in entry.points:
             grade.auto_score = entry.points[cell.name]
             grade.needs_manual_grade = grade.manual_score is not None

@@ -8,6 +8,7 @@ both had the same counts.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -36,12 +37,14 @@ class Place(NamedTuple):
 class Given:
     """A person's points and comment; None and an empty text where there is none yet.
 
-    ``shared`` are the points that nbgrader's gradebook was last known to have, too.
+    ``shared`` are the points that nbgrader's gradebook was last known to have, too; ``answer`` is a
+    digest of the answer that they were given for.
     """
 
     points: float | None = None
     comment: str = ""
     shared: float | None = None
+    answer: str = ""
 
 
 Points = Mapping[Place, Given]
@@ -60,7 +63,7 @@ def recorded(folder: Path) -> Points:
     try:
         return {
             Place(each["assignment"], each["question"], each["student"]): Given(
-                each["points"], each["comment"], each["shared"]
+                each["points"], each["comment"], each["shared"], each["answer"]
             )
             for each in json.loads(path.read_text(encoding="utf-8"))
         }
@@ -145,7 +148,7 @@ def merged(
                 was = f"{_told(ours)} in the table, {_told(theirs)} in formgrader"
                 faults.append(f"{place.student!r}, {place.question}: {was}")
             ours = theirs
-        points[place] = Given(ours, _comment(fields, old), old.shared)
+        points[place] = replace(old, points=ours, comment=_comment(fields, old))
     if faults:
         raise UsageError(
             "points given in two places differ",
@@ -153,6 +156,26 @@ def merged(
             got="; ".join(faults[:10]),
         )
     return {place: given for place, given in points.items() if given != Given()}
+
+
+def for_answers(points: Points, before: Points, answers: Mapping[Place, str]) -> Points:
+    """The same points, without those that were given for an answer that is another one now.
+
+    Such an answer waits again, and the comment says what the earlier one had.
+    """
+    found = dict(points)
+    for place, text in answers.items():
+        given = points.get(place, Given())
+        if given.points is None:
+            continue
+        digest = hashlib.sha256(" ".join(text.split()).encode(errors="replace")).hexdigest()[:16]
+        is_new = given.points != before.get(place, Given()).points
+        if is_new or given.answer in ("", digest):
+            found[place] = replace(given, answer=digest)
+        else:
+            note = f"{given.comment} (an earlier answer had {given.points:g} points)".strip()
+            found[place] = replace(given, points=None, comment=note, answer="")
+    return found
 
 
 def shared(points: Points, places: Collection[Place]) -> Points:

@@ -54,5 +54,5 @@ def _by_person(question: Question, student: str, answers: Answers, points: Point
     given = points.get(Place(question.assignment, question.name, student), Given())
     text = answers[question.assignment, question.name].get(student, "")
     if given.points is None and not text:
-        given = Given(0.0, given.comment or NO_ANSWER)
+        return ByPerson(question.name, question.out_of, 0.0, given.comment or NO_ANSWER, True)
     return ByPerson(question.name, question.out_of, given.points, given.comment)

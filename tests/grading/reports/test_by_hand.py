@@ -202,6 +202,21 @@ def test_two_places_changed_differently_are_refused(recorded: float, in_table: s
     assert f"'ada', why: {in_words} in the table, 2 in formgrader" in str(caught.value.got)
 
 
+def test_points_are_for_one_answer_and_another_one_waits_again() -> None:
+    def now(points: Mapping[Place, Given], before: Mapping[Place, Given], text: str) -> Given:
+        found = by_hand.for_answers(points, before, {place("ada"): text})
+        return found[place("ada")]
+
+    first = now({place("ada"): Given(3, "good")}, {}, "It is.")
+    kept = {place("ada"): first}
+    assert (first.points, first.comment) == (3, "good")
+    assert now(kept, kept, " It\nis. ") == first
+    changed = now(kept, kept, "It is not.")
+    assert changed == Given(None, "good (an earlier answer had 3 points)")
+    again = {place("ada"): Given(2, "so-so", answer=first.answer)}
+    assert now(again, kept, "It is not.").points == 2
+
+
 def test_only_what_is_in_the_gradebook_is_shared() -> None:
     points = {place("ada"): Given(2, "good", 1), place("bob"): Given(3)}
     assert by_hand.shared(points, {place("ada")}) == {
