@@ -146,8 +146,9 @@ def _unknown(works: Sequence[tuple[str, str]]) -> list[str]:
 def _waiting(count: int, folder: Path) -> str:
     if not count:
         return f"graded by hand: all; the tables and pages are in {folder}"
+    wait = "1 answer waits" if count == 1 else f"{count} answers wait"
     return (
-        f"graded by hand: {count} answers wait for points\n"
+        f"graded by hand: {wait} for points\n"
         f"  hint      read the pages in {folder}, fill in the tables beside them, and give the same"
         " command again"
     )

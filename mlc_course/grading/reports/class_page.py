@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlc_course.grading.course import GRADED, ByPerson, Result, TestMarks
-from mlc_course.grading.process import Finding, Verdict
+from mlc_course.grading.process import Verdict
 from mlc_course.grading.reports.question_page import PAGES, STYLE
 from mlc_course.grading.reports.similarity import LARGEST_GROUP, SHORTEST, Same, pairs
 
@@ -16,6 +17,8 @@ BINS = 10
 MOST_DIAGNOSES = 5  # of one exercise
 MOST_LINES = 100  # of the lists of what is the same
 LONGEST_LINE = 200  # characters of an example
+IN_BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+NUMBER = re.compile(r"-?\d[\d.,e+-]*\d|-?\d")
 
 PAGE = PAGES.from_string(
     STYLE
@@ -41,8 +44,11 @@ found.</p>
 <h2>{{ each.name }}</h2>
 <p>{{ each.count }} submissions{% if each.refused %}, {{ each.refused }} of them refused{% endif %}
 {%- if each.late %}, {{ each.late }} late{% endif %}; half of them above
-{{ "%.0f" % each.median }} %. {% if each.waiting %}{{ each.waiting }} answers wait for points.
-{% endif %}</p>
+{{ "%.0f" % each.median }} %.
+{% if each.waiting %}
+{{ each.waiting }} answer{{ " waits" if each.waiting == 1 else "s wait" }} for points.
+{% endif %}
+</p>
 <div class="bars" role="img"
  aria-label="submissions by percent, in tens: {{ each.bins|join(', ') }}">
 {% for count in each.bins %}
@@ -202,21 +208,32 @@ def _exercises(results: Sequence[Result]) -> Iterator[Exercise]:
 
 def _diagnoses(tests: Sequence[TestMarks]) -> tuple[Diagnosis, ...]:
     counts: Counter[tuple[str, bool]] = Counter()
-    example: dict[tuple[str, bool], str] = {}
+    examples: defaultdict[tuple[str, bool], dict[str, str]] = defaultdict(dict)
     for test in tests:
-        own = {**_unmet(test.hidden, True), **_unmet(test.visible, False)}
-        counts.update(own.keys())
-        for key, finding in own.items():
-            example.setdefault(key, finding.got)
-    return tuple(
-        Diagnosis(count, _cut(what), _cut(example[what, is_hidden]), is_hidden)
-        for (what, is_hidden), count in counts.most_common(MOST_DIAGNOSES)
-    )
+        own: set[tuple[str, bool]] = set()
+        for findings, is_hidden in ((test.visible, False), (test.hidden, True)):
+            for each in findings:
+                if each.verdict is Verdict.UNMET:
+                    key = _kind(each.what), is_hidden
+                    own.add(key)
+                    examples[key].setdefault(each.what, each.got)
+        counts.update(own)
+    found = []
+    for (kind, is_hidden), count in counts.most_common(MOST_DIAGNOSES):
+        texts = examples[kind, is_hidden]
+        what, got = next(iter(texts.items()))
+        found.append(
+            Diagnosis(count, _cut(what if len(texts) == 1 else kind), _cut(got), is_hidden)
+        )
+    return tuple(found)
 
 
-def _unmet(findings: Sequence[Finding], is_hidden: bool) -> dict[tuple[str, bool], Finding]:
-    unmet = (each for each in findings if each.verdict is Verdict.UNMET)
-    return {(each.what, is_hidden): each for each in unmet}
+def _kind(what: str) -> str:
+    """A finding's text without numbers and what stands in brackets: inputs differ by student."""
+    before = ""
+    while what != before:
+        before, what = what, IN_BRACKETS.sub("\u2026", what)
+    return NUMBER.sub("\u2026", what)
 
 
 def _cut(text: str) -> str:

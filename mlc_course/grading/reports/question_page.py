@@ -41,7 +41,7 @@ PAGE = PAGES.from_string(
     + """\
 <title>{{ question.assignment }}: {{ question.name }}</title>
 <h1>{{ question.name }} <span class="right">{{ "%g" % question.out_of }} points</span></h1>
-<p class="quiet">{{ question.assignment }}. {{ answers|length }} students; {{ waiting }} wait for
+<p class="quiet">{{ question.assignment }}. {{ answers|length }} students; {{ waiting }} waiting for
 points. Write points into the table beside this page (.csv), save it, and give the same command
 again. An answer that is not there has 0 points until you write others.</p>
 {% if question.asked %}

@@ -57,13 +57,25 @@ def test_the_page_counts_points_diagnoses_and_time() -> None:
         [],
     )
     text = plain(page)
-    assert "3 submissions; half of them above 25 %. 1 answers wait" in text
+    assert "3 submissions; half of them above 25 %. 1 answer waits" in text
     assert "2 × a wrong result one of them got: 5" in text
     assert "1 × wrong for negative numbers (hidden) one of them got: 4" in text
     assert 'aria-label="1 all, 0 some, 0 waiting, 2 none"' in page
     assert 'aria-label="1 all, 1 some, 1 waiting, 0 none"' in page
     assert "took 3 s (median), at most 5 s (cyrus)" in text
     assert "The same answers" in text and text.endswith("None.")
+
+
+def test_findings_that_differ_in_drawn_inputs_only_are_one_diagnosis() -> None:
+    def wrong(inputs: str) -> Finding:
+        return Finding(
+            "correctness", Verdict.UNMET, f"a wrong result, in case 1 of 20, for {inputs}"
+        )
+
+    texts = ("(16)", "(-3.5e-07)", "([[1, 2], [3, (4)]], 7)")
+    class_of = [result(f"s{i}", MET, hidden=(wrong(text),)) for i, text in enumerate(texts)]
+    text = plain(page_of_class(class_of, []))
+    assert "3 × a wrong result, in case \u2026 of \u2026, for \u2026 (hidden)" in text
 
 
 def test_late_and_refused_submissions_are_counted() -> None:
