@@ -9,6 +9,7 @@ from mlc_course.grading.checks import (
     axis_kinds,
     breaks,
     check,
+    check_parts,
     computes,
     equals,
     faster,
@@ -25,7 +26,16 @@ from mlc_course.grading.checks import (
     sealed,
     spills,
 )
-from mlc_course.grading.process import Program, boxed, called, given, problem, scheduled, written
+from mlc_course.grading.process import (
+    Program,
+    boxed,
+    called,
+    given,
+    problem,
+    scheduled,
+    shown,
+    written,
+)
 
 __all__ = [
     "Program",
@@ -36,6 +46,7 @@ __all__ = [
     "boxed",
     "called",
     "check",
+    "check_parts",
     "computes",
     "equals",
     "faster",
@@ -53,6 +64,7 @@ __all__ = [
     "seal",
     "sealed",
     "scheduled",
+    "shown",
     "spills",
     "written",
 ]

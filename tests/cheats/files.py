@@ -81,11 +81,6 @@ def device(folder: Path, exercise: Notebook) -> None:
     (folder / FILE).symlink_to("/dev/zero")
 
 
-def folder_in_its_place(folder: Path, exercise: Notebook) -> None:
-    """A folder with the notebook's name."""
-    (folder / FILE / FILE).mkdir(parents=True)
-
-
 def link_to_the_solution(folder: Path, exercise: Notebook) -> None:
     """A symbolic link to the solution, and one to its folder."""
     folder.mkdir(parents=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -76,7 +77,10 @@ def diagnose(notebook: Callable[[str], Notebook]) -> Diagnose:
         (test,) = (each for each in asked.exam.tests if each.grade_id == grade_id)
         demands = test.demands if hidden else test.visible
         with asked.answered(sources) as names:
-            return [each for d in demands for each in findings_here(_bound(d, names))]
+            findings = [each for d in demands for each in findings_here(_bound(d, names))]
+        for each in findings:
+            assert not unreadable(str(each)), each
+        return findings
 
     return run
 
@@ -97,6 +101,22 @@ def solution() -> Callable[[str, str], str]:
         return next(source_of(cell) for cell in cells if cell["id"] == cell_id)
 
     return source
+
+
+INTERNALS = re.compile(
+    r"Traceback|File \"|\.py\b|\btvm\.|\btirx?\.|site-packages|at 0x|mlc_course\.|<bound|<function| object>|ipython|dtype=", re.I
+)
+
+
+def unreadable(text: str) -> str:
+    """Return what a student should not have to read in a finding: internals, or too much of it."""
+    lines = text.splitlines()
+    found = INTERNALS.search(text)
+    if found:
+        return found[0]
+    if len(lines) > 14:
+        return f"{len(lines)} lines"
+    return next((line for line in lines if len(line) > 200), "")
 
 
 def _bound(demand: Any, namespace: dict[str, Any]) -> Any:

@@ -84,7 +84,7 @@ WRONG = [
         ),
         "every level is a limit",
     ),
-    ("attainable-test", attainable("return min(2.0, peak)"), "2.0 is not a list of 2"),
+    ("attainable-test", attainable("return min(2.0, peak)"), "2.0, which is no list or tuple"),
     (
         "attainable-test",
         attainable(LIMITS.replace(" if b", ""), NAMED.format("min"), RESULT),

@@ -83,6 +83,8 @@ WRONG = [
     ("along-rows-test", along('reorder(sch, "D", "m", "n")'), "no block 'D'"),
     ("along-rows-test", along('reorder(sch, "C", "n")'), "too few loops"),
     ("along-rows-test", along("sch.reorder(m, k, n)"), "NameError: name 'm' is not defined"),
+    ("along-rows-test", along("sch.tile('C', m=16)"), "steps are functions: split(sch, ...)"),
+    ("along-rows-test", along("reorder(sch, 'C', 'm', 'm', 'n')"), "appears in the input array"),
     ("along-rows-test", 'along_rows = ("m", "k", "n")', "an answer of another kind"),
     # 2. The best of six, three times
     ("best-order-test", 'my_orders = ["m-k-n", "k-m-n", "m-n-k"]', "not an answer to every part"),
@@ -97,6 +99,7 @@ WRONG = [
     ("witness-test", witnesses(right=((0, 7), (1, 6))), "from the right: not two iterations"),
     ("witness-test", witnesses(total=((2, 4), (3, 3))), "sum: the two iterations share no element"),
     ("witness-test", witnesses(total=((2, 3), (3, 3))), "before [3, 3] with j outside, too"),
+    ("witness-test", witnesses(total=((2.0, 4.0), (3, 3))), "[2, 4] writes X[2, 4], reads"),
     ("witness-test", witnesses(right=((3, 3), (2, 4))), "[2, 4] does not run after [3, 3]"),
     ("witness-test", witnesses(below=((2, 5), (3, 3))), "[2, 5] writes X[2, 5], reads X[3, 4]"),
     ("witness-test", witnesses(diagonals=None), "3 of 4 are right"),
@@ -119,7 +122,7 @@ WRONG = [
     (
         "repair-test",
         HEAD.replace("(24, 40)", "(24, 41)") + ZERO + sums("k, m, n", "40, 24, 56"),
-        "main has other parameters than the problem",
+        "the function has other parameters than the problem",
     ),
     ("repair-test", "def repaired(A, B, C):\n    C[:] = A @ B", "a TensorIR function"),
 ]

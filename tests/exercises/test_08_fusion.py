@@ -65,6 +65,11 @@ WRONG = [
     ("behind-test", behind(ROWS), "850 of"),
     (
         "behind-test",
+        behind('steps.fuse_consumer(sch, "R_matmul", into="R", at="m")'),
+        "nobody reads R, which is a result: is it the other way round?",
+    ),
+    (
+        "behind-test",
         behind('steps.fuse_consumer(sch, "R", into="R_matmul", at="n")'),
         "the inner loop k strides by 32 elements in W",
     ),

@@ -98,7 +98,7 @@ WRONG = [
     (
         "pack-test",
         pack_a('sch.transform_layout(block, ("read", 0), lambda m, k: (m // 16, k, m % 16))'),
-        "main has other parameters than the problem",
+        "the function has other parameters than the problem",
     ),
     ("pack-test", START + PACK.replace("block, 0", "block, 2"), "your code raises an error"),
     (
@@ -129,7 +129,7 @@ WRONG = [
     ),
     ("repair-test", "def packed(b, columns):\n    return b.reshape(b.shape[0], -1, columns)", "a wrong result"),
     ("repair-test", "def packed(b, columns):\n    return b.T", "shape (128, 2)"),
-    ("repair-test", "def packed(b, columns):\n    b.swapaxes(0, 1)", "is not an array"),
+    ("repair-test", "def packed(b, columns):\n    b.swapaxes(0, 1)", "reaches no return"),
     # 5. Counter-examples: what is a bad row?
     ("sets-test", "my_columns = 3072", "not two row lengths"),
     ("sets-test", columns(3000), "bad: not a row length of this exercise"),

@@ -131,6 +131,8 @@ MODELS = [
         'my_guesses = {"known": [float(n) for n in range(40)], "unknown": [1.0] * 19}',
         "unknown: not a guess for each",
     ),
+    (guesses("float('nan')"), "40 values, not all of them numbers"),
+    (guesses("'fast'"), "40 values, not all of them numbers"),
     (guesses("1.0"), "known: all guesses are the same"),
     (guesses("math.log2(columns)"), "known: the guessed order is too far from the true one"),
     (guesses("math.log2(columns)"), "add the squares of the logarithms"),

@@ -65,7 +65,7 @@ WRONG = [
     (
         "rows-test",
         rows(SHARE + STRIDED + "if x == 0:\n    " + BY_ONE.split("\n")[0] + "\n    out[row] = 0"),
-        "thread 0 wait at a barrier",
+        "thread 0 waits at a barrier",
     ),
     (
         "rows-test",
@@ -79,6 +79,8 @@ WRONG = [
         "and a[3, 96] ends at 95 along dimension 1",
     ),
     ("rows-test", rows(SHARE + STRIDED + HALVES + "out[row] = tile[0]"), "thread 1 reads it"),
+    ("rows-test", rows("yield t.barrier\nout[t.block.x] = 0"), "got       a function, without"),
+    ("rows-test", "def row_sums(out, a):\n    out[0] = 1", "expected  the thread, out, a"),
     ("rows-test", rows("import numpy\nout[0] = numpy.sum(a)"), "no such thing"),
     # 2. Neighbours from a tile
     (

@@ -107,13 +107,13 @@ def admitted_function(source: object) -> Callable[..., Any]:
 
 def _admitted(source: object, functions: dict[str, Any], *, has_thread: bool) -> Callable[..., Any]:
     if not isinstance(source, str) or len(source) > LONGEST:
-        raise UnmetCheck("not a kernel", expected="a function that begins with def", got=source)
+        raise UnmetCheck("not a function", expected="one that begins with def", got=source)
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UnmetCheck("a kernel that cannot be read", got=str(error)[:200]) from None
+        raise UnmetCheck("a function that cannot be read", got=str(error)[:200]) from None
     if len(tree.body) != 1 or not isinstance(function := tree.body[0], ast.FunctionDef):
-        raise UnmetCheck("not a kernel", expected="one function that begins with def")
+        raise UnmetCheck("not a function", expected="one that begins with def, and nothing else")
     names = [each.arg for each in function.args.args]
     for fault in _faults(function, names, functions, has_thread=has_thread):
         raise fault
@@ -199,7 +199,8 @@ def _faults(
             case ast.Name(id, ast.Store()) if id in functions or id == thread:
                 yield _refused(node, "another name", f"{id}, which means something already")
             case ast.Attribute() if not _is_known(node, thread):
-                yield _refused(node, f"{thread}.block.x, {thread}.thread.x, or an array's .shape")
+                of_thread = f"{thread}.block.x, {thread}.thread.x, or " if thread else ""
+                yield _refused(node, f"{of_thread}an array's .shape")
             case ast.Call(ast.Name(id)) if id not in functions:
                 yield _refused(node, ", ".join(functions))
             case ast.Call(func) if not isinstance(func, ast.Name | ast.Attribute):
@@ -228,5 +229,5 @@ def _is_known(node: ast.Attribute, thread: str) -> bool:
 
 def _refused(node: ast.AST, expected: str, got: str = "") -> UnsafeProgram:
     line = getattr(node, "lineno", 1)
-    what = f"line {line}: a kernel of the exercises has no such thing"
+    what = f"line {line}: the functions of this exercise have no such thing"
     return UnsafeProgram(what, expected=expected, got=got or ast.unparse(node).splitlines()[0][:80])

@@ -117,7 +117,7 @@ def _check_signature(function: PrimFunc, like: PrimFunc) -> None:
     same = [same_structure(getattr(function.ty, x), getattr(like.ty, x)) for x in ("params", "ret")]
     if got != wanted or not all(same):
         raise UnsafeProgram(
-            "main has other parameters than the problem",
+            "the function has other parameters than the problem",
             expected=", ".join(wanted),
             got=", ".join(got),
             hint="keep number, shapes and types of the buffers, inputs first",

@@ -38,7 +38,7 @@ OPERATIONS = 400_000_000  # on the indices and conditions of one program, one fo
 AT_ONCE = 1 << 16
 
 ONE_ELEMENT = "the buffer has one element along this axis: which index is always 0?"
-GUARD = "guard it with T.where or T.if_then_else (T.Select evaluates both sides), or pad the buffer"
+GUARD = "is it the right loop, with the right sign? If so, T.if_then_else guards the access"
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from mlc_course.grading.checks.checking import (
 from mlc_course.grading.checks.correctness import agrees, computes, equals, returns
 from mlc_course.grading.checks.counted import axis_kinds, inner_stride, lanes, misses, spills
 from mlc_course.grading.checks.mugraphs import operators, read, same_program
-from mlc_course.grading.checks.prediction import breaks, holds, predicts, seal, sealed
+from mlc_course.grading.checks.prediction import breaks, check_parts, holds, predicts, seal, sealed
 from mlc_course.grading.checks.pruning import plain, prunes
 from mlc_course.grading.checks.ratio import Faster, faster, race
 
@@ -30,6 +30,7 @@ __all__ = [
     "axis_kinds",
     "breaks",
     "check",
+    "check_parts",
     "computes",
     "equals",
     "examine",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,10 +53,22 @@ class Runs:
     def inspect(self, subject: Any) -> str:
         """Run a kernel, given as its source, and say what was counted."""
         kernel = admitted_kernel(subject)
+        self._check_arguments(kernel)
         with until(time.time() + SECONDS):
             runs = [self._run(kernel, order) for order in ORDERS]
         said = self._counted(runs[0])
         return f"right in {len(ORDERS)} orders{said}"
+
+    def _check_arguments(self, kernel: Callable[..., Any]) -> None:
+        names = list(inspect.signature(kernel).parameters)
+        arrays = [*self.outputs, *self.inputs]
+        if len(names) != 1 + len(arrays) + len(self.numbers):
+            numbers = f", and {plural(len(self.numbers), 'number')}" if self.numbers else ""
+            raise UnmetCheck(
+                "your kernel takes other arguments than the exercise gives it",
+                expected=f"the thread, {', '.join(arrays)}{numbers}",
+                got=", ".join(names),
+            )
 
     def _run(self, kernel: Callable[..., Any], order: Any) -> Run:
         rng = np.random.default_rng(self.seed)
@@ -77,7 +90,9 @@ class Runs:
             ) from None
         except (TypeError, ValueError, ZeroDivisionError, UnboundLocalError) as error:
             raise UnmetCheck(
-                "your kernel raises an error", got=f"{type(error).__name__}: {error}"
+                "your kernel raises an error",
+                expected="no error",
+                got=f"{type(error).__name__}: {error}",
             ) from None
         if run.faults:
             fault = run.faults[0]
@@ -117,7 +132,7 @@ class Runs:
         for name, most in self.most.items():
             if counted[name] > most:
                 raise UnmetCheck(
-                    f"right, and too many {name}",
+                    f"right, but too many {name}",
                     expected=f"at most {most:,}",
                     got=f"{counted[name]:,}",
                     hint=_most_of(run, name),

@@ -165,8 +165,16 @@ def judged(checks: Sequence[Check], answer: Examined) -> list[Finding]:
     for each in sorted(checks, key=lambda c: c.kind == RATIO):
         if each.kind == RATIO and any(f.verdict is Verdict.UNMET for f in findings):
             break
-        findings.append(examine(each, answer))
+        found = examine(each, answer)
+        if found.verdict is not Verdict.UNMET or not _told(found, findings):
+            findings.append(found)
     return findings
+
+
+def _told(found: Finding, findings: Sequence[Finding]) -> bool:
+    """Tell whether an earlier example has the same hint, as for a dtype or an error."""
+    told = [(each.kind, each.hint) for each in findings if each.verdict is Verdict.UNMET]
+    return found in findings or bool(found.hint) and ("correctness", found.hint) in told
 
 
 def _examined(subject: Subject) -> Examined:

@@ -15,6 +15,9 @@ from mlc_course.grading.checks.checking import Examined
 from mlc_course.grading.process import values
 
 SINGLE = {"float32"}
+WRONG = {"result": "a wrong result", "value": "not the right value"}
+NOTHING_RETURNED = "a function that reaches no return gives None; print only shows a value"
+LONGEST = 130  # characters of all arguments together
 Cases = Callable[[np.random.Generator], Sequence[Any]]
 
 
@@ -64,16 +67,11 @@ class Returns:
 
     def judge(self, answer: Examined) -> str:
         got = _call(answer, self.arguments)
-        wrong = values.difference(got, self.result, tolerance=self.tolerance)
-        shown = ", ".join(_short(each) for each in self.arguments)
+        wrong = _difference(got, self.result, self.tolerance)
+        shown = _arguments(self.arguments)
         if wrong:
-            raise UnmetCheck(
-                f"a wrong result for ({shown})",
-                expected=_short(self.result),
-                got=wrong,
-                hint=self.hint or None,
-            )
-        return f"right for ({shown})"
+            raise _unmet("result", f" for {shown}", wrong, _short(self.result), self.hint)
+        return f"right for {shown}"
 
 
 @dataclass(frozen=True)
@@ -95,15 +93,10 @@ class Agrees:
         for number in range(self.count):
             arguments = self.cases(rng)
             expected = self.reference(*arguments)
-            wrong = values.difference(_call(answer, arguments), expected, tolerance=self.tolerance)
+            wrong = _difference(_call(answer, arguments), expected, self.tolerance)
             if wrong:
-                raise UnmetCheck(
-                    f"a wrong result, in case {number + 1} of {self.count}, "
-                    f"for ({', '.join(_short(each) for each in arguments)})",
-                    expected=_short(expected),
-                    got=wrong,
-                    hint=self.hint or None,
-                )
+                place = f", in case {number + 1} of {self.count}, for {_arguments(arguments)}"
+                raise _unmet("result", place, wrong, _short(expected), self.hint)
         return f"right in {self.count} cases"
 
 
@@ -119,7 +112,7 @@ class Equals:
     def judge(self, answer: Examined) -> str:
         wrong = values.difference(answer.value, self.result, tolerance=self.tolerance)
         if wrong:
-            raise UnmetCheck("not the right value", got=wrong, hint=self.hint or None)
+            raise _unmet("value", "", wrong, "", self.hint)
         return "the right value"
 
 
@@ -133,13 +126,41 @@ def _call(answer: Examined, arguments: Sequence[Any]) -> Any:
     return answer.call(*arguments)
 
 
-def _short(value: object) -> str:
+def _difference(got: Any, expected: Any, tolerance: float) -> values.Difference | None:
+    """Compare what a function returned: None is most often a ``return`` that was forgotten."""
+    if got is None and expected is not None:
+        return values.Difference("None", hint=NOTHING_RETURNED)
+    return values.difference(got, expected, tolerance=tolerance)
+
+
+def _unmet(what: str, where: str, wrong: values.Difference, expected: str, hint: str) -> UnmetCheck:
+    """The diagnosis of a difference, with its own hint where the exercise's would mislead."""
+    form_alone = bool(wrong.expected)
+    return UnmetCheck(
+        f"the right {what} in another form{where}" if form_alone else f"{WRONG[what]}{where}",
+        expected=wrong.expected or expected or None,
+        got=wrong.got,
+        hint=wrong.hint or hint or None,
+    )
+
+
+def _arguments(arguments: Sequence[Any]) -> str:
+    """Arguments in brackets, as a call has them; the last ones are left out where all are long."""
+    shown, room = [], LONGEST
+    for each in arguments:
+        text = _short(each, min(room, 80))
+        shown.append(text)
+        room -= len(text)
+        if room < 20 and len(shown) < len(arguments):
+            shown.append("...")
+            break
+    return f"({', '.join(shown)})"
+
+
+def _short(value: object, most: int = 80) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:g}"
-    if isinstance(value, np.ndarray) and value.size > 6:
-        return f"an array of {value.dtype} with shape {value.shape}"
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 80 else text[:77] + "..."
+    return values.shown(value, most=most, digits=4)
 
 
 # Checks as exercises spell them: ``check(given(x), equals(3))``.

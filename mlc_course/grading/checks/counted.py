@@ -78,7 +78,7 @@ class InnerStride(_OnBench):
                 moved = "in no fixed steps" if stride is None else f"by {stride} elements"
                 raise UnmetCheck(
                     f"the inner loop {loop.name} strides {moved} in {each.buffer}",
-                    expected=f"{self.at_most}" if self.at_most else "0",
+                    expected=f"at most {self.at_most}",
                     got="no constant" if stride is None else stride,
                     hint="which loop moves the last index by one? That one belongs inside",
                 )

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from mlc_course.errors import CourseError, UnmetCheck, check_known
 from mlc_course.grading.checks.checking import Examined
+from mlc_course.grading.process import shown as value_shown
 from mlc_course.mugraph.cost import total, traffic
 from mlc_course.mugraph.ir import (
     BlockGraph,
@@ -72,7 +73,7 @@ def _readable(text: object) -> None:
         raise UnmetCheck(
             "an answer of another kind",
             expected='the text of a mu-graph, """..."""',
-            got=type(text).__name__,
+            got=value_shown(text),
         )
     if len(text) > MOST_CHARACTERS or text.count("\n") > MOST_LINES:
         raise UnmetCheck(
@@ -96,7 +97,7 @@ def _located(error: CourseError) -> UnmetCheck:
     return UnmetCheck(
         f"{error.what[:LONGEST_LINE]}{where}",
         expected=error.expected,
-        got=str(error.got)[:LONGEST_LINE],
+        got=None if error.got is None else str(error.got)[:LONGEST_LINE],
         hint=error.hint,
     )
 
@@ -157,7 +158,7 @@ def familiar(graph: KernelGraph, program: KernelGraph) -> None:
     hard = [name for name in found if name not in PLAIN]
     for name in hard:
         check_known(
-            f"an operator that {program.name} does not need", name, sorted(known), UnmetCheck
+            f"an operator that {program.name} does not need:", name, sorted(known), UnmetCheck
         )
     if len(found) > MOST_OPERATORS or len(hard) > MOST_HARD:
         raise UnmetCheck(
@@ -184,8 +185,8 @@ def filled(frame: str, maps: object) -> str:
     """The frame with maps in its holes; raises ``UnmetCheck`` for maps of another form."""
     holes = {name: KINDS[kind] for name, kind, _ in HOLE.findall(frame)}
     if type(maps) is not dict or maps.keys() != holes.keys():
-        got = ", ".join(maps) if type(maps) is dict else type(maps).__name__
-        raise UnmetCheck("not maps for every tensor", expected=", ".join(holes), got=got or "none")
+        form = ", ".join(f'"{name}": ...' for name in holes)
+        raise UnmetCheck("not maps for every tensor", expected=f"{{{form}}}", got=value_shown(maps))
     for name, kinds in holes.items():
         _check_maps(name, maps[name], kinds)
 
@@ -199,12 +200,16 @@ def filled(frame: str, maps: object) -> str:
 def _check_maps(name: str, maps: object, kinds: tuple[str, ...]) -> None:
     if type(maps) is not dict or not maps.keys() <= set(kinds):
         form = " and ".join(kinds)
-        raise UnmetCheck(f"{name}: not its maps", expected=f"a dict with {form}", got=maps)
+        raise UnmetCheck(
+            f"{name}: not its maps", expected=f"a dict with {form}", got=value_shown(maps)
+        )
     for kind, cuts in maps.items():
         pairs = cuts.items() if type(cuts) is dict else [("", "")]
         if not all(re.fullmatch(r"[a-z]\w{0,7}", axis) and type(d) is int for axis, d in pairs):
             raise UnmetCheck(
-                f"{name}: {kind}", expected="axes and dimensions, such as {'x': 0}", got=cuts
+                f"{name}: {kind} is no map",
+                expected="axes and dimensions, such as {'x': 0}",
+                got=value_shown(cuts),
             )
 
 
@@ -253,11 +258,11 @@ class SameProgram:
         whole = total(kernels)
         busiest = max(kernels, key=lambda each: each.loaded_by_block)
         limits = (
-            ("kernels", "kernels", len(kernels), self.kernels, str),
-            ("shared memory of a block", "shared memory", whole.shared, self.shared, exactly),
-            ("bytes loaded", "loaded", whole.loaded, self.loaded, exactly),
+            ("many kernels", "kernels", len(kernels), self.kernels, str),
+            ("much shared memory of a block", "shared memory", whole.shared, self.shared, exactly),
+            ("many bytes loaded", "loaded", whole.loaded, self.loaded, exactly),
             (
-                f"bytes that one block loads, in kernel {busiest.name!r}",
+                f"many bytes that one block loads, in kernel {busiest.name!r}",
                 "loaded by a block",
                 busiest.loaded_by_block,
                 self.loaded_by_block,
@@ -269,7 +274,7 @@ class SameProgram:
             if most is None:
                 continue
             if found > most:
-                raise UnmetCheck(what, expected=f"at most {shown(most)}", got=shown(found))
+                raise UnmetCheck(f"too {what}", expected=f"at most {shown(most)}", got=shown(found))
             seen.append(f"{short} {shown(found)}")
         return ": " + ", ".join(seen) if seen else ""
 

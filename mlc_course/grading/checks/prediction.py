@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from mlc_course.errors import UnmetCheck, UsageError
 from mlc_course.grading.checks.checking import Examined
+from mlc_course.grading.process import shown
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Predicts:
         guess = answer.value
         if type(guess) not in (int, float) or not guess > 0:
             raise UnmetCheck(
-                "not a prediction", expected=f"a number of {self.unit}, above 0", got=guess
+                "not a prediction", expected=f"a number of {self.unit}, above 0", got=shown(guess)
             )
         truth = self.truth()
         apart = max(guess / truth, truth / guess)
@@ -56,21 +57,29 @@ class Sealed:
                 raise UnmetCheck("another answer is right", hint=self.hint)
             return "the right answer"
         chosen, keys = answer.value, list(self.seals)
-        if type(chosen) is not dict or sorted(map(str, chosen)) != sorted(keys):
-            raise UnmetCheck("not an answer to every part", expected=", ".join(keys), got=chosen)
+        check_parts(chosen, keys)
         right = sum(self._is_right(key, chosen[key], self.seals[key]) for key in keys)
         if right < len(keys):
             raise UnmetCheck(f"{right} of {len(keys)} are right", hint=self.hint)
         return f"all {len(keys)} are right"
 
     def _is_right(self, key: str, choice: object, right: str) -> bool:
-        if choice not in self.choices:
+        if type(choice) is not str or choice not in self.choices:
             raise UnmetCheck(
                 f"{key}: not one of the choices" if key else "not one of the choices",
                 expected=" | ".join(self.choices),
-                got=repr(choice),
+                got=shown(choice),
             )
         return seal(str(choice), key) == right
+
+
+def check_parts(value: Any, keys: Collection[str]) -> None:
+    """Raises ``UnmetCheck`` unless the value is a dict with exactly these keys."""
+    if type(value) is not dict or sorted(value) != sorted(keys):
+        form = ", ".join(f'"{key}": ...' for key in keys)
+        raise UnmetCheck(
+            "not an answer to every part", expected=f"{{{form}}}", got=shown(value, most=150)
+        )
 
 
 def seal(choice: str, key: str = "") -> str:

@@ -33,6 +33,7 @@ from mlc_course.grading.process.sandbox import (
     chosen,
     has_bubblewrap,
 )
+from mlc_course.grading.process.values import shown
 from mlc_course.grading.process.walls import seen
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "sandbox",
     "scheduled",
     "seen",
+    "shown",
     "unmet",
     "values",
     "written",

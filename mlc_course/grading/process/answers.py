@@ -31,6 +31,7 @@ from mlc_course.tensor_program.tir import (
 )
 
 TAKES_OBJECTS = re.compile('wrong type. Expected "(Loop|SBlock)RV"')
+ARGUMENTS = re.compile(r"positional argument|keyword argument")
 NO_NAMES = (
     "methods of TVM's schedule take loops and blocks, as sch.get_loops(block) returns them; "
     "the course's own steps take their names"
@@ -191,30 +192,51 @@ def own_error(error: Exception) -> UnmetCheck:
     """The diagnosis of an answer that raises an error of its own."""
     if isinstance(error, NotImplementedError):
         return not_written()
+    place = _own_line(error)
+    if isinstance(error, TypeError) and not place and ARGUMENTS.search(str(error)):
+        return UnmetCheck(
+            "your function takes other arguments than the exercise gives it",
+            expected="the first line of the function as the exercise has it",
+            got=refusal_reason(error),
+        )
     # One of the course's own errors is laid out to be read whole.
     said = str(error) if isinstance(error, CourseError) else refusal_reason(error)
     return UnmetCheck(
         "your code raises an error",
         expected="no error",
-        got=f"{type(error).__name__}: {said}{_own_line(error)}",
-        hint=NO_NAMES
-        if TAKES_OBJECTS.search(str(error))
-        else "call it in a cell of its own to see where",
+        got=f"{type(error).__name__}: {said}{place}",
+        hint=_way_out(error),
     )
+
+
+def _way_out(error: Exception) -> str:
+    text = str(error)
+    if TAKES_OBJECTS.search(text):
+        return NO_NAMES
+    if isinstance(error, AttributeError) and "'Schedule' object" in text:
+        return "the course's own steps are functions: split(sch, ...), not sch.split(...)"
+    if isinstance(error, RecursionError):
+        return "a function that calls itself needs a case in which it does not"
+    if isinstance(error, NameError):
+        return "is it misspelt, not imported, or from a cell that has not run?"
+    if "NoneType" in text:
+        return "a value there is None: of a first case, or of a function that returns nothing?"
+    return "call it in a cell of its own to see where"
 
 
 def _own_line(error: Exception) -> str:
     """The last line of the student's own that led to an error; a library's says nothing to them."""
-    place, line = "", error.__traceback__
+    line, number, name = error.__traceback__, 0, ""
     while line is not None:
         if line.tb_frame.f_globals.get("__name__") == "__main__":
-            place = f" (line {line.tb_lineno} of {line.tb_frame.f_code.co_name})"
+            number, called = line.tb_lineno, line.tb_frame.f_code.co_name
+            name = name if name and called.startswith("<") else called  # <genexpr> is of a function
         line = line.tb_next
-    return place
+    return f" (line {number} of {name})" if name else ""
 
 
 def _schedule(answer: object, program: str) -> str:
-    if not callable(answer):
+    if not callable(answer) or isinstance(answer, PrimFunc):
         raise _wrong_kind("a function that takes a schedule", answer)
     sch = Schedule(load_program(program))
     answer(sch)
@@ -237,7 +259,7 @@ def _program(answer: object, program: str) -> str:
 
 
 def _function(answer: object, program: str) -> str:
-    if not callable(answer):
+    if not callable(answer) or isinstance(answer, PrimFunc):
         raise _wrong_kind("a function", answer)
     return ""
 
@@ -253,11 +275,16 @@ def _value(answer: object, program: str) -> str:
 
 
 def _wrong_kind(expected: str, answer: object) -> UnmetCheck:
+    got = type(answer).__name__
+    if isinstance(answer, PrimFunc | IRModule):
+        got = "a TensorIR function"
+    elif inspect.isfunction(answer):
+        got = "a Python function"
     return UnmetCheck(
         "an answer of another kind",
         expected=expected,
-        got=f"{type(answer).__name__}",
-        hint="keep the name and the form that the exercise gives",
+        got=got,
+        hint="keep the form that the exercise gives; does another cell use the name, too?",
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from mlc_course.errors import CourseError
+from mlc_course.grading.process.values import shown
 
-MOST_CHARACTERS = 2000  # of one line of a finding; a student's error text may be a flood
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of an object that the answer has printed
+MOST_LINES, MOST_CHARACTERS = 10, 180  # of each part; a student's error text may be a flood
 
 
 class Verdict(StrEnum):
@@ -44,14 +47,22 @@ def met(kind: str, what: str) -> Finding:
 def unmet(kind: str, error: Exception) -> Finding:
     """A check that does not hold, because of this error."""
     if not isinstance(error, CourseError):
-        return Finding(kind, Verdict.UNMET, _line(f"{type(error).__name__}: {error}"))
+        told = _lines(f"{type(error).__name__}: {error}".splitlines()[0])
+        return Finding(kind, Verdict.UNMET, "an answer that this check cannot judge", got=told)
     parts = (error.what, error.expected, error.got, error.hint)
-    what, expected, got, hint = ("" if part is None else _line(str(part)) for part in parts)
+    what, expected, got, hint = ("" if part is None else _lines(part) for part in parts)
     return Finding(kind, Verdict.UNMET, what, expected, got, hint)
 
 
-def _line(text: str) -> str:
-    return printable(text[:MOST_CHARACTERS], keep="\n")
+def _lines(part: object) -> str:
+    """A part of a finding: a text, or a value that the answer has, on lines that fit a screen."""
+    text = part if isinstance(part, str) else str(part) if isinstance(part, int) else shown(part)
+    lines = ADDRESS.sub("", text).splitlines()
+    kept = [
+        each if len(each) <= MOST_CHARACTERS else each[: MOST_CHARACTERS - 3] + "..."
+        for each in lines[:MOST_LINES]
+    ]
+    return "\n".join(map(printable, [*kept, *["..."] * (len(lines) > MOST_LINES)]))
 
 
 def printable(text: str, *, keep: str = "") -> str:

@@ -9,6 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
+from collections.abc import Generator, Iterable, Set
+from dataclasses import dataclass, replace
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,10 +21,19 @@ from numpy.typing import NDArray
 from mlc_course.errors import UsageError
 
 Array = NDArray[Any]
+NAMES = {bool: "True or False", int: "a whole number (int)", float: "a float"}
+TEXT = "a string is the text of a value: give the value itself, without str(...) or quotes"
+ONE = "a single value is asked for"
+A_LIST = "several values are returned as a list, [a, b], or a tuple, (a, b)"
+OUT_OF_LIST = "take it out of the list: [...][0]"
+MAKES_INT = "// divides whole numbers and gives an int, / gives a float; int(...) converts"
+
 # A value is None, a bool, int, float or str, an array, or a list or dict of values.
 Value = Any
 
 KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64")
+LONG_FLOAT = re.compile(r"\d+\.\d{6,}(e[-+]?\d+)?")
+ARRAYS = {"U": "strings", "O": "Python objects"}
 ARRAY = "array"  # the key that marks an encoded array
 DEEPEST = 20
 ROUNDING = 1e-12  # a float that should be 0 may be this far from it
@@ -48,7 +61,7 @@ def _encode(value: Value, depth: int) -> Any:
     if kind is np.ndarray and str(value.dtype) in KINDS:
         raw = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
         return {ARRAY: raw, "dtype": str(value.dtype), "shape": list(value.shape)}
-    if isinstance(value, np.generic) and str(value.dtype) in KINDS:
+    if isinstance(value, np.generic) and (str(value.dtype) in KINDS or kind is np.str_):
         return value.item()
     if kind in (list, tuple):
         return [_encode(each, depth - 1) for each in value]
@@ -58,16 +71,34 @@ def _encode(value: Value, depth: int) -> Any:
         "an answer of a type that does not count",
         expected="a number, a string, None, a NumPy array, or lists and dicts of these",
         got=_type_name(value),
+        hint=_way_out(value),
     )
 
 
 def _type_name(value: object) -> str:
     """The type's name, and of an array's or a dict's what is wrong with it."""
     if type(value) is np.ndarray:
-        return f"an array of {value.dtype}"
+        return f"an array of {ARRAYS.get(value.dtype.kind, value.dtype)}"
     if type(value) is dict:
         return "a dict with a key that is not a string"
-    return type(value).__qualname__
+    return "a function" if callable(value) else type(value).__qualname__
+
+
+def _way_out(value: object) -> str | None:
+    """How to make a value of it that counts, where there is a way."""
+    if callable(value):
+        return "call it, with (...) behind its name, and give what it returns"
+    if isinstance(value, Generator):
+        return "list(...) makes a list of it; a function with yield in it makes generators"
+    if type(value) is dict:
+        return "keys are strings, in quotes; and does the exercise ask for a dict?"
+    if isinstance(value, Set):
+        return "sorted(...) makes a list of it"
+    if type(value) is np.ndarray:
+        return "array.tolist() makes a list of it"
+    if isinstance(value, Iterable):
+        return "list(...) makes a list of it"
+    return "float(...) makes a number of it" if isinstance(value, Number) else None
 
 
 def _decode(tree: Any) -> Value:
@@ -85,31 +116,87 @@ def _decode(tree: Any) -> Value:
     return np.frombuffer(raw, tree["dtype"]).reshape(tree["shape"]).copy()
 
 
-def difference(got: Value, expected: Value, *, tolerance: float) -> str | None:
+@dataclass(frozen=True)
+class Difference:
+    """What an answer has where another value was expected.
+
+    ``expected`` is there when the form alone is wrong: the values are right, in another dtype,
+    shape, order or kind of container. Then it and ``hint`` say more than the exercise can.
+    """
+
+    found: str
+    expected: str = ""
+    hint: str = ""
+    place: str = ""
+
+    @property
+    def got(self) -> str:
+        """What was found, and where in a list or dict it was."""
+        return f"at {self.place}: {self.found}" if self.place else self.found
+
+    def at(self, place: object) -> Difference:
+        """The same difference, in an element of a list or under a key of a dict."""
+        return replace(self, place=f"[{place!r}]{self.place}")
+
+
+def difference(got: Value, expected: Value, *, tolerance: float) -> Difference | None:
     """Say where a value differs from the expected one; None where it does not.
 
     Types must be the same (an int where a float is expected will do), shapes and dtypes of arrays
     too, and NaN equals nothing. Floats may differ by ``tolerance``, relative to the expected one;
     those of an array, relative to its largest element.
     """
+    found = _place(got, expected, tolerance)
+    if found is None:
+        return None
+    whole = shown(got)
+    if found.place and not found.expected and not whole.endswith("..."):
+        found = Difference(whole)  # short enough to compare with what is expected
+    return found
+
+
+def _place(got: Value, expected: Value, tolerance: float) -> Difference | None:
+    """The difference of two values, or of the first elements of them that differ."""
     if isinstance(expected, np.generic):
         expected = expected.item()  # as an answer's are, on their way here
+    if isinstance(expected, tuple):
+        expected = list(expected)
+    found = _difference(got, expected, tolerance)
+    return _form(got, expected, tolerance) or found if found else None
+
+
+def _difference(got: Value, expected: Value, tolerance: float) -> Difference | None:
     if isinstance(expected, np.ndarray):
         return _array_difference(got, expected, tolerance)
-    if isinstance(expected, list | tuple):
-        if type(got) is not list or len(got) != len(expected):
-            return f"{_short(got)} is not a list of {len(expected)}"
-        pairs = zip(got, expected, strict=True)
-        found = ((i, difference(g, e, tolerance=tolerance)) for i, (g, e) in enumerate(pairs))
-        return next((f"[{i}]: {text}" for i, text in found if text), None)
+    if isinstance(expected, list):
+        if type(got) is not list:
+            return Difference(
+                f"{shown(got)}, which is no list or tuple",
+                hint=TEXT if type(got) is str else A_LIST,
+            )
+        if len(got) != len(expected):
+            return Difference(f"{shown(got)}, of length {len(got)} and not {len(expected)}")
+        pairs = enumerate(zip(got, expected, strict=True))
+        return _first((i, _place(g, e, tolerance)) for i, (g, e) in pairs)
     if isinstance(expected, dict):
         if type(got) is not dict or sorted(got) != sorted(expected):
-            return f"{_short(got)} has not the keys {', '.join(sorted(expected))}"
-        items = ((k, difference(got[k], e, tolerance=tolerance)) for k, e in expected.items())
-        return next((f"[{key!r}]: {text}" for key, text in items if text), None)
+            return Difference(
+                f"{shown(got)}, not a dict with the keys {', '.join(sorted(expected))}"
+            )
+        items = expected.items()
+        return _first((key, _place(got[key], e, tolerance)) for key, e in items)
     if isinstance(expected, float) and type(got) in (int, float):
-        return None if _near(got, expected, tolerance) else _short(got)
-    return None if type(got) is type(expected) and got == expected else _short(got)
+        return None if _near(got, expected, tolerance) else Difference(shown(got))
+    if type(got) is type(expected) and got == expected:
+        return None
+    return Difference(shown(got), hint=_kind_hint(got, expected))
+
+
+def _kind_hint(got: Value, expected: Value) -> str:
+    """What to say about the kind of a value where another one is expected, or nothing."""
+    if type(got) is str and type(expected) in NAMES:
+        return TEXT if any(map(str.isdigit, got)) else ""
+    return ONE if type(got) in (list, dict, np.ndarray) else ""
 
 
 def _near(got: float, expected: float, tolerance: float) -> bool:
@@ -119,19 +206,128 @@ def _near(got: float, expected: float, tolerance: float) -> bool:
         return False
 
 
-def _array_difference(got: Value, expected: Array, tolerance: float) -> str | None:
+def _array_difference(got: Value, expected: Array, tolerance: float) -> Difference | None:
     if type(got) is not np.ndarray:
-        return f"{_short(got)} is not an array"
-    if got.dtype != expected.dtype or got.shape != expected.shape:
-        return f"an array of {got.dtype} with shape {got.shape}"
-    scale = float(np.abs(expected[np.isfinite(expected)]).max(initial=0))
-    wrong = ~np.isclose(got, expected, rtol=tolerance, atol=tolerance * scale)
-    if not wrong.any():
+        return Difference(f"{shown(got)}, which is no array", hint=TEXT if type(got) is str else "")
+    if got.shape != expected.shape:
+        return Difference(f"an array with shape {got.shape}")
+    other = "" if got.dtype == expected.dtype else f", in {got.dtype}"
+    numbers, wanted = (
+        each.astype(np.int8) if each.dtype == bool else each for each in (got, expected)
+    )
+    scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0))
+    wrong = ~np.isclose(numbers, wanted, rtol=tolerance, atol=tolerance * scale)
+    if wrong.any():
+        first = tuple(int(i) for i in np.argwhere(wrong)[0])
+        place = f"{int(wrong.sum())} of {wrong.size} elements differ, the first at {first}"
+        return Difference(f"{place}: {shown(got[first].item())}{other}")
+    return Difference(f"an array of {got.dtype}") if other else None
+
+
+def _first(differences: Iterable[tuple[object, Difference | None]]) -> Difference | None:
+    return next((found.at(place) for place, found in differences if found), None)
+
+
+def _form(got: Value, expected: Value, tolerance: float) -> Difference | None:
+    """Say how to mend the form of an answer whose values are right; None where they are not."""
+    if isinstance(expected, np.ndarray):
+        return _array_form(got, expected, tolerance)
+    if isinstance(expected, list):
+        return _list_form(got, expected, tolerance)
+    if isinstance(expected, bool | int | float):
+        return _number_form(got, expected, tolerance)
+    return None
+
+
+def _array_form(got: Value, expected: Array, tolerance: float) -> Difference | None:
+    dtype, wanted = str(expected.dtype), f"an array of {expected.dtype}"
+    if type(got) is list and len(got) == 1 and not _difference(got[0], expected, tolerance):
+        return Difference("the right array, in a list", wanted, OUT_OF_LIST)
+    if type(got) is list:
+        made = _as_array(got)
+        if made is None or _array_difference(made.astype(dtype), expected, tolerance):
+            return None
+        return Difference(
+            "the right values, in a list", wanted, f"np.array(..., np.{dtype}) makes an array of it"
+        )
+    if type(got) is not np.ndarray or got.size != expected.size:
         return None
-    first = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return f"{int(wrong.sum())} of {wrong.size} elements, first at {first}: {got[first]}"
+    moved = got.reshape(expected.shape).astype(dtype)
+    if _array_difference(moved, expected, tolerance):
+        return None
+    if got.shape != expected.shape:
+        return Difference(
+            f"the right values, in shape {got.shape}",
+            f"shape {expected.shape}",
+            "array.reshape(...) gives the same elements another shape",
+        )
+    return Difference(
+        f"the right values, in {got.dtype}", wanted, f"array.astype(np.{dtype}) converts them"
+    )
 
 
-def _short(value: Value) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+def _as_array(rows: Value) -> Array | None:
+    """The array of a list of numbers, or of equally long rows of them; None for other lists."""
+    try:
+        made = np.array(rows)
+    except ValueError:
+        return None
+    return made if made.dtype.kind in "if" else None
+
+
+def _list_form(got: Value, expected: list[Value], tolerance: float) -> Difference | None:
+    if type(got) is np.ndarray:
+        if difference(got.tolist(), expected, tolerance=tolerance):
+            return None
+        return Difference("the right values, in an array", "a list", "array.tolist() makes a list")
+    if type(got) is not list or len(got) != len(expected):
+        return None
+    if not all(isinstance(each, list | tuple) for each in expected):
+        return None  # numbers in another order are other numbers
+    rest = list(got)
+    for each in expected:
+        at = (i for i, g in enumerate(rest) if not _difference(g, each, tolerance))
+        found = next(at, None)
+        if found is None:
+            return None
+        del rest[found]
+    return Difference(
+        f"the right elements, in another order: {shown(got)}",
+        "the order that the exercise asks for",
+        "sorted(...) sorts lists by their first elements",
+    )
+
+
+def _number_form(got: Value, expected: float, tolerance: float) -> Difference | None:
+    kind = NAMES[type(expected)]
+    number, form, hint = got, "", ""
+    if type(got) is str:
+        try:
+            right = _near(float(got), float(expected), tolerance)
+        except ValueError:
+            return None
+        form = f"the right value, as a string: {shown(got)}"
+        return Difference(form, kind, TEXT) if right else None
+    if type(got) is np.ndarray and got.size == 1:
+        number, form = got.item(), f"in an array of shape {got.shape}"
+        hint = "array.item() is the number in it"
+    elif type(got) is list and len(got) == 1:
+        number, form, hint = got[0], "in a list", OUT_OF_LIST
+    elif type(got) in NAMES and type(expected) is not float:
+        form = f"as {NAMES[type(got)]}: {shown(got)}" if type(got) is not bool else f"as {got}"
+        hint = "return True or False" if type(expected) is bool else MAKES_INT
+    if not hint or type(number) not in NAMES or not _near(number, float(expected), tolerance):
+        return None
+    return Difference(f"the right value, {form}", kind, hint)
+
+
+def shown(value: Value, *, most: int = 80, digits: int = 10) -> str:
+    """A value as one line for a message, as Python writes it, in at most so many characters."""
+    if isinstance(value, np.ndarray):
+        listed = value.ndim and value.size <= 9
+        value = value.tolist() if listed else f"an array of {value.dtype} with shape {value.shape}"
+        text = str(value)
+    else:
+        text = " ".join(repr(value).split())
+    text = LONG_FLOAT.sub(lambda found: str(float(f"{float(found[0]):.{digits}g}")), text)
+    return text if len(text) <= most else text[: most - 3] + "..."

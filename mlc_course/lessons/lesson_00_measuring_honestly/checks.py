@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
-from mlc_course.exercise import UnmetCheck, breaks, called, check, given, returns, sealed
+from mlc_course.exercise import UnmetCheck, breaks, called, check, given, returns, sealed, shown
 from mlc_course.lessons.lesson_00_measuring_honestly.logs import PICTURED, QUIET, SLOWER
 
 FLAWS = (
@@ -89,7 +89,7 @@ def medians_agree(rounds: Any) -> str | None:
         raise UnmetCheck(
             "not three rounds",
             expected="[[numpy_s, ours_s], ...]: three pairs of seconds, each above 0",
-            got=rounds,
+            got=shown(rounds),
         )
     ratio = statistics.median(n / o for n, o in rounds)
     numpy_s, ours_s = (statistics.median(side) for side in zip(*rounds, strict=True))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mlc_course.exercise import UnmetCheck, boxed, called, check, given, holds, returns
+from mlc_course.exercise import UnmetCheck, boxed, called, check, given, holds, returns, shown
 from mlc_course.grading.admission import admitted_function
 from mlc_course.grading.checks import Examined
 from mlc_course.tensor_program.problems import Array
@@ -112,7 +112,9 @@ class WritesOut:
                 returned = function(X, W, b, out)
             except (ArithmeticError, LookupError, NameError, TypeError, ValueError) as error:
                 got = f"{type(error).__name__}: {error}"
-                raise UnmetCheck("your loops raise an error", got=got) from None
+                raise UnmetCheck(
+                    "your loops raise an error", expected="no error", got=got
+                ) from None
             _check_written(returned, out, np.maximum(given[0] @ given[1] + given[2], 0))
             if not all(map(np.array_equal, given, (X, W, b))):
                 raise UnmetCheck("an input is written", expected="X, W and b unchanged")
@@ -126,13 +128,13 @@ def _check_written(returned: Any, out: Array, wanted: Array) -> None:
             "the result is in another array",
             expected="return out, after writing each of its elements",
             got="something else is returned",
+            hint="a program of a compiler writes where it is told to, and gets no new memory",
         )
     if not np.array_equal(out, wanted):
         raise UnmetCheck(
             "out does not hold the result",
             expected="relu(X W + b) in each element of out",
             got=f"{int((out != wanted).sum())} of {out.size} elements are wrong",
-            hint="a program of a compiler writes where it is told to, and gets no new memory",
         )
 
 
@@ -170,6 +172,12 @@ STEPS: dict[
     "add": ([2, 1], np.add),
     "relu": ([2], lambda a: np.maximum(a, 0)),
 }
+OPERANDS = {1: "numbers, one for each column", 2: "a matrix"}
+FITS = {True: "rows", False: "numbers"}
+SHAPE_HINTS = {
+    "matmul": "a product has the rows of the first matrix and the columns of the second",
+    "transpose": "rows become columns",
+}
 SHAPES = {"X": (16, 784), "W1": (128, 784), "b1": (128,), "W2": (10, 128), "b2": (10,)}
 
 
@@ -181,7 +189,7 @@ def split(network: object) -> None:
 def runs_the_network(steps: Any) -> str:
     """Run the list on random numbers, and compare Y with the formula."""
     if type(steps) is not list or not steps:
-        raise UnmetCheck("not a list of steps", expected="[[function, ...], ...]", got=steps)
+        raise UnmetCheck("not a list of steps", expected="[[function, ...], ...]", got=shown(steps))
     rng = np.random.default_rng(1)
     value = {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
     X, W1, b1, W2, b2 = value.values()
@@ -189,7 +197,9 @@ def runs_the_network(steps: Any) -> str:
         _check_form(number, step)
         _run_step(number, step, value)
     if steps[-1][2] != "Y":
-        raise UnmetCheck("the last step writes another tensor", expected="Y", got=steps[-1][2])
+        raise UnmetCheck(
+            "the last step writes another tensor", expected="Y", got=shown(steps[-1][2])
+        )
     formula = np.maximum(X @ W1.T + b1, 0) @ W2.T + b2
     if value["Y"].shape != formula.shape or not np.allclose(value["Y"], formula):
         raise UnmetCheck(
@@ -207,7 +217,7 @@ def _check_form(number: int, step: Any) -> None:
         raise UnmetCheck(
             f"step {number} has another form",
             expected='["function", ["read", ...], "written", [rows, columns]]',
-            got=step,
+            got=shown(step),
         )
 
 
@@ -218,28 +228,37 @@ def _run_step(number: int, step: Any, value: dict[str, Array]) -> None:
     if function not in STEPS:
         raise UnmetCheck(f"{told}: no such function", expected=" | ".join(STEPS), got=function)
     if missing := [name for name in names if name not in value]:
-        raise UnmetCheck(f"{told}: read before it is written", got=", ".join(missing))
+        raise UnmetCheck(
+            f"{told}: read before it is written",
+            expected=f"one of {', '.join(value)}",
+            got=", ".join(missing),
+        )
     if written in value:
         raise UnmetCheck(f"{told}: written twice", expected="a new name", got=written)
     axes, run = STEPS[function]
     operands = [value[name] for name in names]
     sizes = ", ".join(f"{name} {value[name].shape}" for name in names)
     if [each.ndim for each in operands] != axes:
-        raise UnmetCheck(f"{told}: other operands than in the table", got=sizes)
+        raise UnmetCheck(
+            f"{told}: other operands than in the table",
+            expected=" and ".join(OPERANDS[n] for n in axes),
+            got=sizes or "none",
+        )
     if len(axes) == 2 and operands[0].shape[1] != operands[1].shape[0]:
+        product = function == "matmul"
         raise UnmetCheck(
             f"{told}: the sizes do not fit",
-            expected="as many columns in the first as the second has rows or numbers",
+            expected=f"as many columns in the first as the second has {FITS[product]}",
             got=sizes,
-            hint="how does this framework store its weights?",
+            hint="how does this framework store its weights?" if product else None,
         )
     value[written] = run(*operands)
     if list(value[written].shape) != shape:
         raise UnmetCheck(
             f"{told}: {written} has another shape",
             expected="[rows, columns] of what this step writes",
-            got=shape,
-            hint="a product has the rows of the first matrix and the columns of the second",
+            got=shown(shape),
+            hint=SHAPE_HINTS.get(function, "it keeps the shape of what it reads first"),
         )
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from mlc_course.exercise import UnmetCheck, breaks, called, check, given, holds, returns
+from mlc_course.exercise import (
+    UnmetCheck,
+    breaks,
+    called,
+    check,
+    check_parts,
+    given,
+    holds,
+    returns,
+    shown,
+)
 from mlc_course.lessons.lesson_03_memory_hierarchy.plays import total
 from mlc_course.tensor_program.memory import Cache, count
 from mlc_course.tensor_program.schedule import steps
@@ -35,12 +45,15 @@ def counted(name: str) -> int:
 
 def _four_counts(value: Any) -> None:
     """Refuse what is no answer, or cannot be one."""
-    if type(value) is not dict or sorted(map(str, value)) != sorted(LOOPS):
-        raise UnmetCheck("not an answer to every part", expected=", ".join(LOOPS), got=value)
+    check_parts(value, LOOPS)
     for name, (rows, columns, times, _) in LOOPS.items():
         reads = rows * columns * times
         if type(value[name]) is not int:
-            raise UnmetCheck(f"{name}: not a whole number", expected="an int", got=value[name])
+            raise UnmetCheck(
+                f"{name}: not a whole number",
+                expected="a whole number (int)",
+                got=shown(value[name]),
+            )
         if not 0 < value[name] <= reads + 1:  # the sum's own line may be counted
             raise UnmetCheck(
                 f"{name}: more or fewer misses than there can be",
@@ -136,14 +149,15 @@ def ring(mended: Any) -> None:
 def fetched_once(value: Any) -> str | None:
     """Return why the claim holds for this matrix, or None where it is broken."""
     ends = {"rows": (2, 512), "row_length": (16, 4096)}
-    if type(value) is not dict or sorted(map(str, value)) != sorted(ends):
-        raise UnmetCheck("not an answer to every part", expected=", ".join(ends), got=value)
+    check_parts(value, ends)
     for name, (low, high) in ends.items():
         size = value[name]
         if type(size) is not int or not low <= size <= high:
-            raise UnmetCheck(f"{name}: out of range", expected=f"{low} to {high:,}", got=size)
+            raise UnmetCheck(
+                f"{name}: out of range", expected=f"{low} to {high:,}", got=shown(size)
+            )
         if size & (size - 1) == 0:
-            raise UnmetCheck(f"{name}: a power of two", expected="another number", got=size)
+            raise UnmetCheck(f"{name}: a power of two", expected="another number", got=shown(size))
     x = te.placeholder((value["rows"], value["row_length"]), "float32", "X")
     loops = [te.reduce_axis((0, REPEATS), "t"), te.reduce_axis((0, value["rows"]), "i")]
     first = te.compute((1,), lambda _: te.sum(x[loops[1], 0], axis=loops), name="S")

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from mlc_course.exercise import UnmetCheck, breaks, called, check, given, returns
+from mlc_course.exercise import UnmetCheck, breaks, called, check, given, returns, shown
 
 SMALL, LARGE = 3, 4  # lines in the two caches of the counter-example
 MOST_USES = 24
@@ -86,10 +86,12 @@ def fifo_misses(lines: Sequence[int], ways: int) -> int:
 def larger_is_never_worse(value: Any) -> str | None:
     """Return why the claim holds for this walk, or None where it is broken."""
     if type(value) is not list or not all(type(line) is int for line in value):
-        raise UnmetCheck("not a walk", expected="a list of whole numbers", got=value)
+        raise UnmetCheck("not a walk", expected="a list of whole numbers", got=shown(value))
     if not 1 <= len(value) <= MOST_USES:
         raise UnmetCheck(
-            "too short or too long a walk", expected=f"1 to {MOST_USES} uses", got=len(value)
+            "too short or too long a walk",
+            expected=f"1 to {MOST_USES} uses",
+            got=f"{len(value)} uses",
         )
     small, large = (fifo_misses(value, ways) for ways in (SMALL, LARGE))
     if large > small:

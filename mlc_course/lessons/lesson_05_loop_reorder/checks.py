@@ -8,6 +8,7 @@ from typing import Any
 from mlc_course.errors import UnmetCheck
 from mlc_course.exercise import (
     check,
+    check_parts,
     computes,
     faster,
     given,
@@ -16,6 +17,7 @@ from mlc_course.exercise import (
     misses,
     scheduled,
     sealed,
+    shown,
     written,
 )
 from mlc_course.lessons.lesson_05_loop_reorder.loop_orders import LAYOUTS, ORDERS
@@ -71,8 +73,7 @@ def repaired(answer: Any) -> None:
 
 def witnesses_hold(value: Any) -> str:
     """Say how many answers are right; raises ``UnmetCheck`` for a pair that is no witness."""
-    if type(value) is not dict or sorted(map(str, value)) != sorted(BODIES):
-        raise UnmetCheck("not an answer to every part", expected=", ".join(BODIES), got=value)
+    check_parts(value, BODIES)
     for name, pair in value.items():
         if pair is not None:
             _check_witness(name, pair)
@@ -108,14 +109,14 @@ def _check_witness(name: str, pair: Any) -> None:
         raise UnmetCheck(
             f"{name}: not two iterations",
             expected="[[i, j], [i, j]] with i and j from 1 to 6, or None",
-            got=pair,
+            got=shown(pair),
         )
-    first, second = pair
+    first, second = ([int(n) for n in each] for each in pair)  # 2.0 is 2
     if not first < second:
         raise UnmetCheck(
             f"{name}: {second} does not run after {first} with i outside",
             expected="the iteration that runs first, then the other one",
-            got=pair,
+            got=shown(pair),
         )
     if not _depend(name, first, second):
         (wrote, read), (writes, reads) = BODIES[name](*first), BODIES[name](*second)
@@ -129,6 +130,6 @@ def _check_witness(name: str, pair: Any) -> None:
         raise UnmetCheck(
             f"{name}: {first} runs before {second} with j outside, too",
             expected="two iterations that the swap puts in the other order",
-            got=pair,
+            got=shown(pair),
             hint="from the first to the second, i must grow and j become smaller",
         )

@@ -12,12 +12,14 @@ from mlc_course.exercise import (
     breaks,
     called,
     check,
+    check_parts,
     computes,
     given,
     inner_stride,
     misses,
     returns,
     scheduled,
+    shown,
 )
 from mlc_course.tensor_program.memory import Cache, count
 from mlc_course.tensor_program.problems import FLOAT_BYTES, matmul
@@ -82,8 +84,7 @@ def larger_is_worse(answer: Any) -> None:
 
 def _never_more(value: Any) -> str | None:
     """Return the reason why the claim stands for these two tiles, or None."""
-    if type(value) is not dict or sorted(map(str, value)) != ["larger", "smaller"]:
-        raise UnmetCheck("not an answer to every part", expected="smaller, larger", got=value)
+    check_parts(value, ("smaller", "larger"))
     sizes = {name: _size(name, pair) for name, pair in value.items()}
     if not sizes["smaller"] < sizes["larger"]:
         raise UnmetCheck(
@@ -104,7 +105,7 @@ def _size(name: str, pair: Any) -> int:
         raise UnmetCheck(
             f"{name}: not a tile of this exercise",
             expected="(k, n): k divides 96, n is 16, 32, 48 or 96",
-            got=pair,
+            got=shown(pair),
         )
     size = FLOAT_BYTES * (k * n + k + n)
     if size > ROOM:

@@ -11,6 +11,7 @@ from mlc_course.exercise import (
     Program,
     breaks,
     check,
+    check_parts,
     computes,
     given,
     holds,
@@ -18,6 +19,7 @@ from mlc_course.exercise import (
     misses,
     scheduled,
     sealed,
+    shown,
     written,
 )
 from mlc_course.lessons.kit import MOST_WORK, begun, check_work, run_once
@@ -99,11 +101,12 @@ def misses_before_and_after(sizes: dict[str, int]) -> tuple[int, int]:
 
 def never_doubles(value: Any) -> str | None:
     """Return why the claim still holds for these sizes, or None."""
-    if type(value) is not dict or sorted(value) != ["K", "L", "M", "N"]:
-        raise UnmetCheck("not an answer to every part", expected="M, K, L, N", got=value)
+    check_parts(value, ("M", "K", "L", "N"))
     for name, size in value.items():
         if type(size) is not int or not 1 <= size <= 64:
-            raise UnmetCheck(f"{name}: not a size", expected="a whole number, 1 to 64", got=size)
+            raise UnmetCheck(
+                f"{name}: not a size", expected="a whole number, 1 to 64", got=shown(size)
+            )
     before, after = misses_before_and_after(value)
     if after > 2 * before:
         return None

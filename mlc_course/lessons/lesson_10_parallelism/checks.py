@@ -16,11 +16,13 @@ from mlc_course.exercise import (
     breaks,
     called,
     check,
+    check_parts,
     computes,
     given,
     holds,
     returns,
     scheduled,
+    shown,
 )
 from mlc_course.grading.checks import Examined
 from mlc_course.lessons.kit import column_sums
@@ -78,16 +80,15 @@ def _fault(name: str, choice: list[Any]) -> tuple[str, str, str] | None:
 
 
 def _check_form(answer: Any) -> None:
-    if type(answer) is not dict or sorted(answer) != sorted(LOOPS):
-        raise UnmetCheck("not an answer to every part", expected=", ".join(LOOPS), got=answer)
+    check_parts(answer, LOOPS)
     for name, choice in answer.items():
         if type(choice) is not list or len(choice) != 2:
-            raise UnmetCheck(f"{name}: not a choice", expected='["static", 30]', got=choice)
+            raise UnmetCheck(f"{name}: not a choice", expected='["static", 30]', got=shown(choice))
         if choice[0] not in HOWS or choice[1] not in GRAINS:
             raise UnmetCheck(
                 f"{name}: not one of the choices",
                 expected=f"{' | '.join(HOWS)}, and {' | '.join(map(str, GRAINS))}",
-                got=choice,
+                got=shown(choice),
             )
 
 

@@ -20,6 +20,7 @@ from mlc_course.exercise import (
     misses,
     returns,
     scheduled,
+    shown,
     spills,
 )
 from mlc_course.lessons.kit import check_work
@@ -94,16 +95,18 @@ def _loads(rows: int, vectors: int) -> float:
 def _tile(answer: Any, machine: str, lanes: int) -> tuple[int, int]:
     form = '{"AVX2": (rows, columns), "NEON": (rows, columns)}'
     if type(answer) is not dict or sorted(answer) != ["AVX2", "NEON"]:
-        raise UnmetCheck("not a tile for each machine", expected=form, got=answer)
+        raise UnmetCheck("not a tile for each machine", expected=form, got=shown(answer))
     tile = answer[machine]
     whole = type(tile) is list and len(tile) == 2 and all(type(n) is int and n > 0 for n in tile)
     if not whole:
-        raise UnmetCheck(f"{machine}: not a tile", expected="(rows, columns), whole", got=tile)
+        raise UnmetCheck(
+            f"{machine}: not a tile", expected="(rows, columns), whole", got=shown(tile)
+        )
     if tile[1] % lanes:
         raise UnmetCheck(
             f"{machine}: the columns do not fill whole vectors",
             expected=f"a multiple of {lanes}",
-            got=tile[1],
+            got=shown(tile[1]),
             hint="count columns, not vectors",
         )
     return tile[0], tile[1] // lanes
@@ -329,14 +332,14 @@ def packed(mine: Any) -> None:
 def _line_is_right(answer: Any, name: str) -> bool:
     if type(answer) is not dict or sorted(answer) != ["fails", "passes"]:
         form = '{"fails": (K, N), "passes": (K, N)}'
-        raise UnmetCheck("not two shapes", expected=form, got=answer)
+        raise UnmetCheck("not two shapes", expected=form, got=shown(answer))
     shape = answer[name]
     whole = type(shape) is list and len(shape) == 2 and all(type(n) is int for n in shape)
     if not whole or min(shape) < 1 or shape[1] % PANEL or shape[0] * shape[1] >= 1_000_000:
         raise UnmetCheck(
             f"{name}: not a shape of this exercise",
             expected="(K, N), whole and above 0, 64 divides N, K * N below a million",
-            got=shape,
+            got=shown(shape),
         )
     b = np.arange(shape[0] * shape[1]).reshape(shape)
     return np.array_equal(b.reshape(-1, shape[0], PANEL), panels(b))
@@ -375,7 +378,7 @@ def _columns_of(answer: Any, name: str) -> tuple[int, int]:
         raise UnmetCheck(
             f"{name}: not a row length of this exercise",
             expected="a multiple of 64, from 64 to 8192",
-            got=length,
+            got=shown(length),
         )
     starts = (4 * length * row + byte for row in range(64) for byte in range(0, 256, 64))
     return length, len({start // 64 % 64 for start in starts})

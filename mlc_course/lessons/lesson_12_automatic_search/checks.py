@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mlc_course.exercise import UnmetCheck, breaks, called, check, given, holds, returns
+from mlc_course.exercise import UnmetCheck, breaks, called, check, given, holds, returns, shown
 from mlc_course.measure import rank_correlation
 
 KNOWN, UNKNOWN = 0.85, 0.75  # the rank correlations that are asked for
@@ -59,16 +59,20 @@ def ranked(guesses: Any, name: str, true: list[float]) -> str:
     """Say how well one of the two lists ranks; raises ``UnmetCheck`` where it is not enough."""
     form = '{"known": [40 numbers], "unknown": [20 numbers]}'
     if type(guesses) is not dict or sorted(guesses) != ["known", "unknown"]:
-        raise UnmetCheck("not two lists of guesses", expected=form, got=guesses)
+        raise UnmetCheck("not two lists of guesses", expected=form, got=shown(guesses))
     for key, count in (("known", 40), ("unknown", 20)):
         each = guesses[key]
         number = type(each) is list and all(type(g) in (int, float) and g == g for g in each)
         if not number or len(each) != count:
-            got = f"{len(each)} values" if type(each) is list else type(each).__name__
+            got = shown(each)
+            if type(each) is list:
+                got = f"{len(each)} values{'' if number else ', not all of them numbers'}"
             hint = "make it a list: list(map(float, guesses))" if type(each) is not list else None
             raise UnmetCheck(f"{key}: not a guess for each", expected=form, got=got, hint=hint)
         if len(set(each)) == 1:
-            raise UnmetCheck(f"{key}: all guesses are the same", expected="an order", got=each[0])
+            raise UnmetCheck(
+                f"{key}: all guesses are the same", expected="an order", got=shown(each[0])
+            )
     found, wanted = rank_correlation(guesses[name], true), KNOWN if name == "known" else UNKNOWN
     if found < wanted:
         raise UnmetCheck(
@@ -101,9 +105,11 @@ def _why_it_stands(times: Any) -> str | None:
     """What the climb arrives at, where the claim holds; None where it fails as asked."""
     number = type(times) is list and all(type(t) in (int, float) and t > 0 for t in times)
     if not number or len(times) != 7:
-        raise UnmetCheck("not seven times", expected="seven numbers above 0", got=times)
+        raise UnmetCheck("not seven times", expected="seven numbers above 0", got=shown(times))
     if len(set(times)) < 7:
-        raise UnmetCheck("two times are equal", expected="seven different numbers", got=times)
+        raise UnmetCheck(
+            "two times are equal", expected="seven different numbers", got=shown(times)
+        )
     here = 3
     while True:
         near = [place for place in (here - 1, here + 1) if 0 <= place < 7]

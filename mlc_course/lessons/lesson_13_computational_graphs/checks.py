@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mlc_course.exercise import UnmetCheck, called, check, given, holds, returns, sealed
+from mlc_course.exercise import UnmetCheck, called, check, given, holds, returns, sealed, shown
 from mlc_course.tensor_program.networks import KINDS, Graph, fuse, partitioned, sketch, traffic
 from mlc_course.units import size_text
 
@@ -63,7 +63,7 @@ def kernels_of_lists(value: Any, example: str) -> dict[str, frozenset[str]]:
     """The kernel of each operator; raises ``UnmetCheck`` unless it is a list of lists of names."""
     lists = type(value) is list and all(type(each) is list and each for each in value)
     if not lists or any(type(name) is not str for each in value for name in each):
-        raise UnmetCheck("not a list of kernels", expected=f"such as {example}", got=value)
+        raise UnmetCheck("not a list of kernels", expected=f"such as {example}", got=shown(value))
     return {name: frozenset(each) for each in value for name in each}
 
 
@@ -106,7 +106,7 @@ def shares_as_fuse_ops(value: Any) -> str:
         raise UnmetCheck(
             "operators share a kernel that have nothing to do with each other",
             expected="kernels whose operators read one another",
-            got=value,
+            got=shown(value),
         )
     return "the kernels that FuseOps makes"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mlc_course.exercise import UnmetCheck, boxed, breaks, check, given, holds, runs
+from mlc_course.exercise import UnmetCheck, boxed, breaks, check, given, holds, runs, shown
 from mlc_course.mugraph.box import Request, lane_addresses
 from mlc_course.mugraph.ir import Array
 
@@ -84,23 +84,25 @@ def _races(value: Any) -> str:
     """Return which threads race in the loop of the colleague's kernel."""
     keys = ["element", "reader", "writer"]
     if type(value) is not dict or sorted(map(str, value)) != keys:
-        raise UnmetCheck("not a witness", expected=WITNESS, got=value)
+        raise UnmetCheck("not a witness", expected=WITNESS, got=shown(value))
     if not all(type(n) is int and 0 <= n < 64 for n in value.values()):
-        raise UnmetCheck("not a witness", expected=WITNESS, got=value)
+        raise UnmetCheck("not a witness", expected=WITNESS, got=shown(value))
     element, writer, reader = value["element"], value["writer"], value["reader"]
     if writer == reader:
-        raise UnmetCheck("a thread does not race with itself", expected="two threads", got=value)
+        raise UnmetCheck(
+            "a thread does not race with itself", expected="two threads", got=shown(value)
+        )
     if writer != element or writer == 63:
         raise UnmetCheck(
             f"thread {writer} does not write tile[{element}] in the loop",
             expected="the thread that writes this element",
-            got=value,
+            got=shown(value),
         )
     if reader != element - 1:
         raise UnmetCheck(
             f"thread {reader} does not read tile[{element}] in the loop",
             expected="another thread that reads this element",
-            got=value,
+            got=shown(value),
         )
     return f"threads {writer} and {reader} race over tile[{element}]"
 
@@ -108,7 +110,7 @@ def _races(value: Any) -> str:
 def _never_slower(value: Any) -> str | None:
     """Return why a number of columns does not break the colleague's rule, or None if it does."""
     if type(value) is not int or not 1 <= value <= 64:
-        raise UnmetCheck("not a number of columns", expected="1 to 64", got=value)
+        raise UnmetCheck("not a number of columns", expected="1 to 64", got=shown(value))
     plain, padded = (
         Request(lane_addresses(0, 4 * pitch), 4, "shared").wavefronts
         for pitch in (value, value + 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mlc_course.exercise import UnmetCheck, check, given, holds, same_program
+from mlc_course.exercise import UnmetCheck, check, given, holds, same_program, shown
 from mlc_course.mugraph.ir import parse, run
 
 # --- 1. The maps of a matmul ----------------------------------------------------------------------
@@ -146,12 +146,16 @@ def _tells_apart(value: Any) -> str:
     """Holds single ones for which the suspect and A B differ."""
     form = '{"A": [row, column], "B": [row, column]}'
     if type(value) is not dict or sorted(value) != ["A", "B"]:
-        raise UnmetCheck("not a witness", expected=form, got=value)
+        raise UnmetCheck("not a witness", expected=form, got=shown(value))
     ones = {}
     for name, at in value.items():
         pair = type(at) is list and len(at) == 2
         if not pair or not all(type(n) is int and 0 <= n < 64 for n in at):
-            raise UnmetCheck(f"{name}: not a place", expected="two numbers, 0 to 63", got=at)
+            raise UnmetCheck(
+                f"{name}: not a place",
+                expected="[row, column], whole numbers from 0 to 63",
+                got=shown(at),
+            )
         ones[name] = np.zeros((64, 64))
         ones[name][tuple(at)] = 1
     (made,), right = run(parse(SUSPECT), ones), ones["A"] @ ones["B"]

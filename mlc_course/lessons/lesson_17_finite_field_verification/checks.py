@@ -17,6 +17,7 @@ from mlc_course.exercise import (
     holds,
     returns,
     sealed,
+    shown,
 )
 from mlc_course.grading.checks import read
 from mlc_course.lessons.lesson_17_finite_field_verification.evidence import accepted
@@ -53,7 +54,9 @@ def _is_mish(text: Any) -> str:
     for x, got in zip(POINTS, values, strict=True):
         wanted = x * math.tanh(math.log1p(math.exp(x)))
         if not abs(got - wanted) <= 1e-9:
-            raise UnmetCheck(f"at x = {x:g}", expected=f"{wanted:.6f}", got=f"{got:.6f}")
+            raise UnmetCheck(
+                f"another value at x = {x:g}", expected=f"{wanted:.6f}", got=f"{got:.6f}"
+            )
     return f"mish, in {len(graph.equations)} operators"
 
 
@@ -87,12 +90,14 @@ def pair(my_pair: Any) -> None:
 def _deceives(value: Any) -> str:
     """Passes every test modulo 7, and is different."""
     if type(value) is not dict or sorted(value) != ["left", "right"]:
-        raise UnmetCheck("not a pair", expected='{"left": ..., "right": ...}', got=value)
+        raise UnmetCheck("not a pair", expected='{"left": ..., "right": ...}', got=shown(value))
     left, right = (read(value[side]) for side in ("left", "right"))
     for side, graph in (("left", left), ("right", right)):
         other = [each.op.name for each in graph.equations if each.op.name not in ALLOWED]
         if other:
-            raise UnmetCheck(f"{side}: {other[0]}", expected="add, sub and mul", got=other[0])
+            raise UnmetCheck(
+                f"{side}: an operator too many", expected="add, sub and mul", got=other[0]
+            )
         _check_inputs(f"{side}: ", graph, "X[n=4]", (4,))
         if len(graph.equations) > LONGEST:
             raise UnmetCheck(
@@ -242,14 +247,20 @@ def _hides(text: Any) -> str:
     _check_inputs("", graph, "X[b=16, d=64]", (16, 64))
     steps = [extent for _, block in graph.blocks for _, extent in block.loops]
     if max(steps, default=0) < 4:
-        raise UnmetCheck("no such loop", expected="a loop of 4 steps or more", got=f"loops {steps}")
+        raise UnmetCheck(
+            "its loops are too short", expected="a loop of 4 steps or more", got=f"loops {steps}"
+        )
     operators = sum(len(block.equations) for _, block in graph.blocks) + len(graph.equations)
     if operators > 12:
         raise UnmetCheck("a long graph", expected="at most 12 operators", got=operators)
     if graph.output_shapes != program.output_shapes:
         raise UnmetCheck("its output", expected="shape (16, 1)", got=graph.output_shapes)
     if not screen(graph, program, seed=1):
-        raise UnmetCheck("small sizes show the difference", expected="accepted", got="refused")
+        raise UnmetCheck(
+            "small sizes show the difference",
+            expected="screen accepts the graph",
+            got="it refuses it",
+        )
     if verify(graph, program, seed=1).equal:
-        raise UnmetCheck("it computes the program", expected="a difference", got="none")
+        raise UnmetCheck("it computes what the program does", expected="a difference", got="none")
     return f"accepted on two steps, different on {max(steps)}"

@@ -10,6 +10,7 @@ from mlc_course.errors import CourseError, GraphError
 from mlc_course.mugraph.ir import Builder, Value, ops
 
 REFUSED = "not written down: "
+NO_NUMBER = "x stands for a formula here, which math and comparisons cannot take"
 HIGHEST = 8  # power that is written down, factor by factor
 
 
@@ -33,7 +34,8 @@ class Formula:
 
     def __pow__(self, power: int) -> Formula:
         if not (isinstance(power, int) and 1 <= power <= HIGHEST):
-            raise _too_much(f"** {power!r}", hint="powers are whole numbers from 1 to 8")
+            told = "a formula" if isinstance(power, Formula) else repr(power)
+            raise _too_much(f"** {told}", hint="powers are whole numbers from 1 to 8")
         made = self
         for _ in range(power - 1):
             made = made * self
@@ -99,11 +101,13 @@ def written_as(meaning: Callable[[Any, Any], Any], name: str) -> str | None:
         if made is None or made is ...:
             return None
         if not isinstance(made, Formula):
-            raise GraphError(f"{name} returns no formula of x", got=repr(made))
+            got = "a function, without (...)" if callable(made) else repr(made)
+            raise GraphError(f"{name} returns no formula of x", got=got)
     except NotImplementedError:
         return None
     except CourseError as error:
         return f"{REFUSED}{error}"
     except Exception as error:
-        return f"{REFUSED}{name} fails\n  got       {type(error).__name__}: {error}"
+        said = f"{REFUSED}{name} fails\n  got       {type(error).__name__}: {error}"
+        return f"{said}\n  hint      {NO_NUMBER}" if "Formula" in str(error) else said
     return str(builder.returns(made.value))

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from mlc_course.errors import UnmetCheck
-from mlc_course.exercise import breaks, called, check, given, holds, prunes, same_program
+from mlc_course.exercise import (
+    breaks,
+    called,
+    check,
+    check_parts,
+    given,
+    holds,
+    prunes,
+    same_program,
+    shown,
+)
 from mlc_course.grading.checks import read
 from mlc_course.lessons.lesson_18_superoptimization.examples import found_graphs
 from mlc_course.mugraph.cost import cost, target
@@ -69,9 +79,7 @@ def _stands(text: Any) -> str | None:
 
 def _read_off(value: Any) -> str:
     right = right_reading()
-    if type(value) is not dict or sorted(map(str, value)) != sorted(right):
-        expected = ", ".join(sorted(right))
-        raise UnmetCheck("not an answer to every part", expected=expected, got=value)
+    check_parts(value, right)
     _check_form(value)
     count = sum(value[key] == right[key] for key in right)
     if count < len(right):
@@ -84,19 +92,34 @@ def _read_off(value: Any) -> str:
 
 def _check_form(value: dict[str, Any]) -> None:
     if value["late"] not in OPERATORS:
-        raise UnmetCheck("late", expected=" | ".join(OPERATORS), got=value["late"])
+        raise UnmetCheck(
+            "late: not an operator", expected=" | ".join(OPERATORS), got=shown(value["late"])
+        )
     named = value["quarter"] if type(value["quarter"]) is list else [value["quarter"]]
     for key, names in (("twice", [value["twice"]]), ("quarter", named)):
         if not names or not all(each in INPUTS for each in names):
-            raise UnmetCheck(f"{key}: not an input", expected=" | ".join(INPUTS), got=value[key])
+            raise UnmetCheck(
+                f"{key}: not an input", expected=" | ".join(INPUTS), got=shown(value[key])
+            )
     if type(value["quarter"]) is not list or sorted(set(named)) != named:
-        got = value["quarter"]
-        raise UnmetCheck("quarter", expected="a list, in alphabetical order", got=got)
+        raise UnmetCheck(
+            "quarter: not a list in alphabetical order",
+            expected="a list of inputs, each once",
+            got=shown(value["quarter"]),
+        )
     numbers = value["times"] if type(value["times"]) is list else []
     if len(numbers) != 2 or not all(type(n) is int and n > 0 for n in numbers):
-        raise UnmetCheck("times", expected="two whole numbers", got=value["times"])
+        raise UnmetCheck(
+            "times: not two numbers",
+            expected="[number, number], whole and above 0",
+            got=shown(value["times"]),
+        )
     if type(value["enough"]) is not int or not 1 <= value["enough"] <= 96:
-        raise UnmetCheck("enough", expected="a whole number up to 96", got=value["enough"])
+        raise UnmetCheck(
+            "enough: not a number of columns",
+            expected="a whole number, 1 to 96",
+            got=shown(value["enough"]),
+        )
 
 
 def right_reading() -> dict[str, Any]:
@@ -130,7 +153,9 @@ def _prefers_two(value: Any) -> str:
     one, two = found_graphs()
     h100 = target("h100")
     if type(value) is not dict or len(value) != 1:
-        raise UnmetCheck("not one figure", expected='{"barrier_s": 3e-8}, for one', got=value)
+        raise UnmetCheck(
+            "not one figure", expected='{"barrier_s": 3e-8}, for one', got=shown(value)
+        )
     ((name, new),) = value.items()
     old = getattr(h100, name, None) if isinstance(name, str) and name != "launch_s" else None
     if type(old) not in (int, float):
@@ -141,7 +166,7 @@ def _prefers_two(value: Any) -> str:
     low, high = (1 - SHARE) * old, (1 + SHARE) * old
     if type(new) not in (int, float) or not low <= new <= high:
         expected = f"{low:g} to {high:g}"
-        raise UnmetCheck(f"{name}: more than a fifth", expected=expected, got=new)
+        raise UnmetCheck(f"{name}: more than a fifth", expected=expected, got=shown(new))
     more = _more(target("h100", **value), one, two)
     if more >= 0:
         raise UnmetCheck(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlc_course.errors import UnmetCheck
-from mlc_course.exercise import check, given, holds, same_program
+from mlc_course.exercise import check, check_parts, given, holds, same_program, shown
 from mlc_course.grading.checks import read
 from mlc_course.lessons.lesson_19_from_graph_to_code.changes import hunted
 from mlc_course.lessons.lesson_19_from_graph_to_code.knobs import (
@@ -60,7 +60,7 @@ def _enough(value: Any) -> str:
     known = all(type(n) is int and 0 <= n < count for n in numbers)
     if not known or len(set(numbers)) < len(numbers):
         expected = f"a list of different numbers from 0 to {count - 1}"
-        raise UnmetCheck("not a list of barriers", expected=expected, got=value)
+        raise UnmetCheck("not a list of barriers", expected=expected, got=shown(value))
     left = without_barriers(kernel, set(numbers))
     fault = first_fault(left)
     if fault:
@@ -74,14 +74,14 @@ def _enough(value: Any) -> str:
 
 def _fits(value: Any) -> str:
     if type(value) is not dict or sorted(map(str, value)) != ["k", "x"]:
-        raise UnmetCheck("not two tiles", expected='{"x": ..., "k": ...}', got=value)
+        raise UnmetCheck("not two tiles", expected='{"x": ..., "k": ...}', got=shown(value))
     for axis, most in (("x", 512), ("k", 4096)):
         n = value[axis]
         if type(n) is not int or not 8 <= n <= most or n % 8:
             expected = f"a multiple of 8, up to {most}"
-            raise UnmetCheck(f"{axis} is not a tile", expected=expected, got=n)
+            raise UnmetCheck(f"{axis} is not a tile", expected=expected, got=shown(n))
     if 4096 % value["k"]:
-        raise UnmetCheck("k does not divide 4096", expected="a divisor", got=value["k"])
+        raise UnmetCheck("k does not divide 4096", expected="a divisor", got=shown(value["k"]))
     if value["x"] * value["k"] > 1 << 15:
         got = f"{2 * value['x'] * value['k']:,} bytes"
         raise UnmetCheck("a tile of W that fits no block", expected="at most 65,536", got=got)
@@ -89,28 +89,27 @@ def _fits(value: Any) -> str:
     tiling = retiled(graph, 0, value)
     kernel = lower_for_threads(graph, 0, tiling, GPU)
     if kernel.blocks < 132:
-        raise UnmetCheck("blocks", expected="at least 132", got=f"{kernel.blocks:,}")
+        raise UnmetCheck("too few blocks", expected="at least 132", got=f"{kernel.blocks:,}")
     for what, n, most in (
-        ("bytes loaded by all blocks", loaded_bytes(graph, 0, tiling), 80_000_000),
-        ("bytes of shared memory", kernel.shared_bytes, 80_000),
-        ("waits of a block", waits(kernel.body), 40),
+        ("many bytes loaded by all blocks", loaded_bytes(graph, 0, tiling), 80_000_000),
+        ("many bytes of shared memory", kernel.shared_bytes, 80_000),
+        ("many waits of a block", waits(kernel.body), 40),
     ):
         if n > most:
-            raise UnmetCheck(what, expected=f"at most {most:,}", got=f"{n:,}")
+            raise UnmetCheck(f"too {what}", expected=f"at most {most:,}", got=f"{n:,}")
     return f"{kernel.blocks} blocks, {kernel.shared_bytes:,} bytes each, all four within bounds"
 
 
 def _found(value: Any) -> str:
     """Count the lines and checks that are right, without telling which."""
-    if type(value) is not dict or sorted(map(str, value)) != LETTERS:
-        raise UnmetCheck("not an answer to every part", expected=", ".join(LETTERS), got=value)
+    check_parts(value, LETTERS)
     for letter, answer in value.items():
         parts = answer if type(answer) is list and len(answer) == 2 else [None, None]
         if type(parts[0]) is not int or not 1 <= parts[0] <= 54:
             expected = "[line, check], with a line from 1 to 54"
-            raise UnmetCheck(f"{letter}: not a line", expected=expected, got=answer)
+            raise UnmetCheck(f"{letter}: not a line", expected=expected, got=shown(answer))
         if parts[1] not in SAYS:
-            raise UnmetCheck(f"{letter}: not a check", expected=" | ".join(SAYS), got=answer)
+            raise UnmetCheck(f"{letter}: not a check", expected=" | ".join(SAYS), got=shown(answer))
     right = _right_hunt()
     lines = sum(value[letter][0] == right[letter][0] for letter in LETTERS)
     checks = sum(value[letter][1] == right[letter][1] for letter in LETTERS)
@@ -139,10 +138,14 @@ def _waits_once(text: Any) -> str:
     shape = [(dict(each.grid), dict(each.loops)) for each in blocks]
     if len(graph.equations) != 1 or shape != [({"x": 8}, {"k": 16})]:
         expected = "one block graph, grid(x=8) loop(k=16)"
-        raise UnmetCheck("another grid or loop, or more kernels", expected=expected, got=shape)
+        raise UnmetCheck(
+            "another grid or loop, or more kernels", expected=expected, got=shown(shape)
+        )
     (kernel,) = thread_program(graph, GPU).program.kernels
     count = waits(kernel.body)
     if count > 16:
         hint = "what do threads hand to each other before the product?"
-        raise UnmetCheck("a block waits", expected="at most 16 times", got=count, hint=hint)
+        raise UnmetCheck(
+            "a block waits too often", expected="at most 16 times", got=count, hint=hint
+        )
     return f"a block waits {count} times"

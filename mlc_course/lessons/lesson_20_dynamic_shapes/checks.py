@@ -31,7 +31,7 @@ from mlc_course.dynamic_shape.solve import (
     check_certificate,
 )
 from mlc_course.errors import Contradiction, TextError, UnmetCheck
-from mlc_course.exercise import called, check, given, holds
+from mlc_course.exercise import called, check, given, holds, shown
 from mlc_course.grading.checks import Examined
 from mlc_course.lessons.lesson_20_dynamic_shapes.exercise_programs import (
     TO_FUSE,
@@ -288,7 +288,7 @@ class _Chooses:
     def _judge(self, small: Rows, asked: Rows, choice: Any) -> None:
         if type(choice) is not str or choice not in VARIANTS:
             expected = " | ".join(VARIANTS)
-            raise UnmetCheck(f"not a variant, for {asked}", expected=expected, got=choice)
+            raise UnmetCheck(f"not a variant, for {asked}", expected=expected, got=shown(choice))
         at = f"for {asked}" if small == asked else f"for {asked}, as it would be for {small}"
         outcome, best = run_variant(choice, small), best_variant(small)
         if outcome.fault:

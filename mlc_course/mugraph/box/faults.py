@@ -228,9 +228,9 @@ def diverged(block: int, waiting: dict[int, Place], ended: list[int]) -> Fault:
     if ended:
         place = next(iter(places))
         there = ranges([t for t, at in waiting.items() if at == place])
-        says = f"in block {block}, {there} wait at a barrier that {ranges(ended)} never reach"
-        if len(ended) == 1:
-            says += "es"
+        waits = "wait" if there.startswith("threads") else "waits"
+        reach = "reach" if len(ended) > 1 else "reaches"
+        says = f"in block {block}, {there} {waits} at a barrier that {ranges(ended)} never {reach}"
     else:
         parts = [f"{ranges([t for t, at in waiting.items() if at == p])} at {p}" for p in places]
         says = f"in block {block}, threads wait at different barriers: {'; '.join(parts)}"

@@ -322,8 +322,11 @@ class _Launch:
             if isinstance(made, Generator):
                 for yielded in made:
                     if not isinstance(yielded, Place):
+                        method = callable(yielded)
                         raise UsageError(
-                            "what a kernel yields", expected="yield t.barrier()", got=yielded
+                            "a kernel yields something else than a barrier",
+                            expected="yield t.barrier()",
+                            got="a function, without (...)" if method else repr(yielded),
                         )
                     self.asked_by = None
                     yield yielded

@@ -136,7 +136,7 @@ def check_inside(
 ) -> tuple[list[Shape], list[str]]:
     """Return the shape and the stage of every value of a block graph."""
     _check_axes(block)
-    check_names(block.names, "block graph: values")
+    check_names(block.names, "block graph: names of values")
     grid, loops = dict(block.grid), dict(block.loops)
     shapes: list[Shape] = []
     stages: list[str] = []
@@ -285,7 +285,11 @@ def _stored(
                 got=omap or "no omap",
             )
         if not 0 <= omap.get(axis, 0) < len(whole):
-            raise GraphError(f"store({name}): omap {axis}", expected=tuple(whole), got=omap[axis])
+            raise GraphError(
+                f"store({name}): omap {axis} -> {omap[axis]}",
+                expected=f"a dimension of {tuple(whole)}, 0 to {len(whole) - 1}",
+                got=omap[axis],
+            )
         if axis in omap:
             whole[omap[axis]] *= extent
     return tuple(whole)

@@ -112,7 +112,7 @@ def relative_error(
             f"{title}: the result differs from {source}",
             expected=f"relative error <= {tolerance:g}",
             got=f"{error:.3g}",
-            hint="a step changed what the program computes, or an element is never written",
+            hint="is each element written, and written last with its whole value?",
         )
     return error
 

@@ -157,7 +157,7 @@ def _told(
     except (ScheduleError, RuntimeError, ValueError) as error:  # all of them TVM's
         raise StepError(
             f"{call}: TVM refuses this step here",
-            expected=needs(function),
+            expected=needs(function).replace("``", ""),
             got=refusal_reason(error),
             hint="print(sch.mod.script()) shows the present program",
         ) from None

@@ -156,9 +156,11 @@ def check_consumer(sch: Schedule, consumer: str, producer: str) -> None:
     if consumer not in readers:
         raise BlockError(
             f"block {consumer} does not read what {producer} writes",
-            expected=f"one of {', '.join(readers)}" if readers else "a block with a reader",
+            expected=f"one of {', '.join(readers)}" if readers else "a block that reads it",
             got=consumer,
-            hint=f"inline what is between {producer} and {consumer}",
+            hint=f"inline what is between {producer} and {consumer}"
+            if readers
+            else f"nobody reads {producer}, which is a result: is it the other way round?",
         )
 
 

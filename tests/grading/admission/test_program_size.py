@@ -365,5 +365,5 @@ def test_a_deep_expression_is_refused_before_tvm_reads_it() -> None:
     with pytest.raises(UnsafeProgram, match="nested too deeply") as caught:
         bench.load_program(deep(2 * LEVELS), problem)
     assert caught.value.hint
-    with pytest.raises(UnsafeProgram, match="main has other parameters"):
+    with pytest.raises(UnsafeProgram, match="the function has other parameters"):
         bench.load_program(deep(LEVELS // 4), problem)

@@ -120,7 +120,7 @@ def test_a_hint_says_which_line_moves_most() -> None:
 
 def test_a_kernel_with_other_arguments_is_told() -> None:
     check = runs(outputs={"out": (4,)}, inputs={}, exact=lambda: np.zeros(4))
-    assert "arguments after the kernel" in told(straight, check)
+    assert "your kernel takes other arguments" in told(straight, check)
 
 
 def four_at_once(t, out, a):

@@ -73,7 +73,7 @@ def test_a_right_answer_is_told_what_was_seen(capsys: pytest.CaptureFixture[str]
 def test_every_check_is_told_not_only_the_first_that_fails() -> None:
     text = diagnosis(scheduled(lambda sch: None, SMALL), inner_stride("C"), computes())
     assert "✘ the inner loop k strides by 64 elements in B" in text
-    assert "    expected  1\n" in text
+    assert "    expected  at most 1\n" in text
     assert "✔ computes matmul" in text
 
 
@@ -96,7 +96,7 @@ XY = {"x": seal("a", "x"), "y": seal("b", "y")}
         (called(3), [returns(result=1)], "expected  a function"),
         (called(lambda x: x), [returns(1, result=2)], "✘ a wrong result for (1)"),
         (called(lambda x: object()), [returns(1, result=2)], "a type that does not count"),
-        (called(lambda: None), [returns(1, result=2)], "TypeError"),
+        (called(lambda: None), [returns(1, result=2)], "takes other arguments"),
         (given(float("nan")), [equals(1.0)], "not the right value"),
         (given("3"), [predicts(lambda: 3.0)], "not a prediction"),
         (given(9), [predicts(lambda: 3.0, within=2)], "above the truth"),

@@ -24,7 +24,7 @@ from mlc_course.grading.course.feedback import page
 from mlc_course.grading.course.grader import Marks, grade, reference_ratios, run_races
 from mlc_course.grading.course.result import Result
 from mlc_course.grading.course.store import Store
-from mlc_course.grading.handed_in import collect
+from mlc_course.grading.handed_in import Left, collect
 from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Limits, has_bubblewrap, lives
 from mlc_course.grading.reports import marks_table
 
@@ -61,11 +61,12 @@ WITHOUT_WALLS_IN_FULL = (
 class Graded:
     marks: Marks
     seconds: float
+    left: tuple[Left, ...] = ()
 
     @property
     def text(self) -> str:
         findings = (str(found) for test in self.marks.tests for found in test.findings)
-        return "\n".join((*self.marks.remarks, *findings))
+        return "\n".join((*self.marks.remarks, *findings, *(each.why for each in self.left)))
 
 
 TRACES = [Path(path) for path in ("/tmp/unpickled", "/tmp/called", "/tmp/slipped", "/tmp/large")]
@@ -113,10 +114,10 @@ class Corpus:
         students = self.folder / f"{sandbox}-{name}"
         write(students / name, self.exercise)
         began = time.monotonic()
-        (submission,) = collect(students, [self.exam]).submissions
+        (submission,), left = collect(students, [self.exam])
         limits = limits_of(name)
         marks = grade(self.exam, submission, seed=1, limits=limits, sandbox=sandbox)
-        return Graded(marks, time.monotonic() - began)
+        return Graded(marks, time.monotonic() - began, left)
 
 
 def in_turn(config: pytest.Config, name: str, sandbox: str) -> bool:

@@ -253,6 +253,14 @@ def test_a_folder_without_submissions_is_refused(folder: Path) -> None:
         collect(folder, EXAMS)
 
 
+def test_a_folder_of_a_notebooks_name_is_a_folder(folder: Path) -> None:
+    (folder / "ann" / "07_twice.ipynb" / "07_twice.ipynb").mkdir(parents=True)
+    put(folder, "bob/07_twice.ipynb/07_twice.ipynb", OWN)
+    found = collect(folder, EXAMS)
+    assert graded(found) == [("bob", OWN)]
+    assert whys(found) == {"ann": "no notebook in it"}
+
+
 def test_what_cannot_be_read_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(folder, "ann/07_twice.ipynb", OWN)
     put(folder, "ann/locked/07_twice.ipynb", OWN)

@@ -190,7 +190,7 @@ TABLE: list[tuple[str, Callable[[], KernelGraph], list[str]]] = [
     (
         "two values of one name",
         lambda: with_inside(made(ops.matmul, 0, 1, name="x"), made(P, 2)),
-        ["block graph: values", "words, each once", "'x'"],
+        ["block graph: names of values", "words, each once", "'x'"],
     ),
     (
         "a name that is no word",
