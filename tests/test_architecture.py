@@ -70,6 +70,7 @@ ROOMS = (
     "mlc_course.grading.checks",
     "mlc_course.grading.course",
     "mlc_course.grading.handed_in",
+    "mlc_course.grading.reports",
     "mlc_course.grading.nbgrader",
     "mlc_course.exercise",
     "mlc_course.lessons",

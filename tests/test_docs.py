@@ -45,6 +45,8 @@ SUFFIX = re.compile(r"\.(py|md|ipynb|txt|json|toml|yml|csv|sqlite|svg|png|html|j
 FOLDERS = ("", "mlc_course")
 WRITTEN_BY_COMMANDS = {
     "marks.csv", "marks.sqlite", "marks_feedback", "marks_not_graded.csv",
+    "marks_by_hand", "marks_class.html", "marks_totals.csv",
+    "rules.toml", "days_late.csv", "timestamp.txt", "Grades.csv", "class.csv", "marks_filled",
     ".grading", ".venv", "out",
 }  # fmt: skip
 

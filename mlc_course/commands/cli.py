@@ -230,6 +230,37 @@ def add_grade(subparsers: Subparsers) -> None:
         choices=("bubblewrap", "rlimits"),
         help="default: bubblewrap; rlimits keeps nothing secret and nothing safe",
     )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="STUDENT",
+        help="grade this student again, with the same inputs, and nobody else; may be given several"
+        " times",
+    )
+    parser.add_argument(
+        "--rules",
+        dest="rules_path",
+        type=Path,
+        metavar="FILE.toml",
+        help="due times, what being late costs, how many are dropped (default: rules.toml beside"
+        " the solutions, if it is there)",
+    )
+    parser.add_argument(
+        "--fill",
+        dest="exports",
+        action="append",
+        default=[],
+        metavar="FILE.csv",
+        help="fill the marks into a copy of this table, exported from Canvas or Moodle; for one"
+        " assignment of several, ASSIGNMENT=FILE.csv; may be given several times",
+    )
+    parser.add_argument(
+        "--no-gradebook",
+        dest="gradebook",
+        action="store_false",
+        help="a trial: neither read nor fill nbgrader's gradebook",
+    )
     _add_json_switch(parser, "print the marks as JSON")
 
 

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from mlc_course.commands.output import check_file, write_text
+from mlc_course.commands.marks_files import MarksFiles
+from mlc_course.commands.marks_report import MarksReport
+from mlc_course.commands.output import check_file
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import (
     GRADED,
     SETTINGS,
-    Marks,
+    Result,
     Settings,
     Store,
     Submission,
-    as_csv,
     exams_in,
-    feedback,
     grade_all,
-    percent,
     prepare,
     race_all,
-    table,
 )
 from mlc_course.grading.handed_in import Left, collect
 from mlc_course.grading.process import BUBBLEWRAP, Limits, chosen, hide_memory, seen
+from mlc_course.grading.reports import remarks
 from mlc_course.parallel import ends_like_ctrl_c, executor_for
 
 MOST_ROWS = 150  # of the table that is printed; the CSV has all
@@ -47,30 +46,49 @@ def run(
     jobs: int | None = None,
     executor: str | None = None,
     sandbox: str | None = None,
+    only: Sequence[str] = (),
+    rules_path: Path | None = None,
+    exports: Sequence[str] = (),
+    gradebook: bool = True,
     as_json: bool = False,
 ) -> int:
     """Grade, print, write; 0 when everything that was handed in is graded, 1 when something is not.
 
-    Beside ``out`` (CSV) are the marks themselves (``.sqlite``), a folder of feedback, and, if there
-    is something, a list of what is not graded and why. Ctrl-C keeps what is graded. Raises
-    ``UsageError`` on bad arguments before anything is graded.
+    It is also 1 when a mark has no place in the table of a learning platform.
+    Beside ``out`` (CSV) are the marks themselves (``.sqlite``), a folder of feedback, one of tables
+    for what a person grades, and a list of what is not graded and why. Ctrl-C keeps what is graded.
+    With ``only``, these students are graded again and nobody else; the tables still have all who
+    are graded. Raises ``UsageError`` on bad arguments, and on bad points in the tables that a
+    person fills in, before anything is graded.
     """
     check_file(out, (".csv",))
     sandbox = chosen(sandbox)
     _tell(_which_sandbox(sandbox))
     exams = exams_in(solutions)
     submissions, left = collect(folder, exams)
-    handed_in = {each.assignment for each in submissions}
-    exams = [exam for exam in exams if exam.assignment in handed_in]
+    wanted = of_students(submissions, only) if only else submissions
     start = executor_for(executor, jobs)
+    files = MarksFiles(out)
+    report = MarksReport(
+        folder,
+        solutions,
+        exams,
+        submissions,
+        files,
+        rules_path=rules_path,
+        exports=exports,
+        gradebook=gradebook,
+    )
     limits = Limits(hidden=_secret(folder, solutions, out))
     if sandbox == BUBBLEWRAP:
         seen(limits.hidden)  # raises where they cannot be hidden
     else:
         hide_memory()  # the key of the marks is in it
     digests = {exam.assignment: exam.digest for exam in exams}
-    kept = Store(out.with_suffix(".sqlite"), sandbox=sandbox)
+    exams = [exam for exam in exams if exam.assignment in {each.assignment for each in wanted}]
+    kept = Store(files.store, sandbox=sandbox)
     with contextlib.closing(kept) as store, ends_like_ctrl_c() as status:
+        report.points_by_hand(store.marks())  # faulty ones are told before anything is graded
         settings = Settings(limits, sandbox, store.seed)
         if store.forged:
             _tell(
@@ -80,23 +98,23 @@ def run(
         try:
             for exam in exams:
                 prepare(exam, solutions, store, settings)
-            failed = grade_all(submissions, exams, store, settings, start)
+            failed = grade_all(wanted, exams, store, settings, start, again=bool(only))
             race_all(exams, store, settings)
         except KeyboardInterrupt:
-            done = sum(store.has(each, digests[each.assignment]) for each in submissions)
-            _tell(f"stopped: {done} of {len(submissions)} graded; the same command goes on")
+            done = sum(store.has(each, digests[each.assignment]) for each in wanted)
+            _tell(f"stopped: {done} of {len(wanted)} graded; the same command goes on")
             return status()
         graded = [each for each in submissions if store.has(each, digests[each.assignment])]
         current = {(each.student, each.assignment) for each in graded}
         marks = [each for each in store.marks() if (each.student, each.assignment) in current]
     left += tuple(Left(each.path, FAILED) for each in failed)
-    write(marks, left, out)
-    _fill_gradebook(submissions, marks, solutions.parent)
-    print(json.dumps(_record(marks, left), indent=2) if as_json else _rows(marks))
-    _tell(f"marks: {out}   feedback: {_feedback(out)}")
+    results, said, has_all = report.write(marks, left)
+    print(json.dumps(_record(results, left), indent=2) if as_json else _rows(results))
+    said.append(f"marks: {out}   feedback: {files.feedback}   the class: {files.of_class}")
     if left:
-        _tell(_left_lines(left, _not_graded(out)))
-    return 1 if left else 0
+        said.append(_left_lines(left, files.not_graded))
+    _tell("\n".join(said))
+    return 0 if has_all else 1
 
 
 def _secret(folder: Path, solutions: Path, out: Path) -> tuple[Path, ...]:
@@ -106,51 +124,20 @@ def _secret(folder: Path, solutions: Path, out: Path) -> tuple[Path, ...]:
     return tuple(each.resolve() for each in (solutions, folder, out.parent, *own))
 
 
-def write(marks: Sequence[Marks], left: Sequence[Left], out: Path) -> None:
-    """Write the CSV, that of what is left, and a page of feedback for each.
-
-    A page that cannot be written is told, and the others are written all the same.
-    """
-    write_text(out, table(marks))
-    if left:
-        rows = [("path", "not graded, because"), *((each.path, each.why) for each in left)]
-        write_text(_not_graded(out), as_csv(rows))
-    else:
-        _not_graded(out).unlink(missing_ok=True)  # of a run before this one
-    for each in marks:
-        try:
-            feedback.write(_feedback(out), each)
-        except UsageError as error:
-            _tell(f"no feedback for {each.student!r}: {error}")
-
-
-def _fill_gradebook(submissions: Sequence[Submission], marks: Sequence[Marks], root: Path) -> None:
-    """Show the marks in nbgrader's gradebook, where the course has one."""
-    if not (root / SETTINGS).exists():
-        return
-    if importlib.util.find_spec("nbgrader") is None:
-        _tell("nbgrader is not installed, so its gradebook was not filled; see the CSV")
-        return
-    # Here, because it takes two seconds and most courses are graded without it.
-    from mlc_course.grading.nbgrader import STUDENT, Entry, record_marks
-
-    notebooks = {(each.student, each.assignment): each.notebook for each in submissions}
-    named = [each for each in marks if STUDENT.fullmatch(each.student)]
-    for each in marks:
-        if each not in named:
-            _tell(f"{each.student!r} is no name for nbgrader's gradebook; see the CSV")
-    record_marks(
-        (
-            Entry(
-                each.student,
-                each.assignment,
-                {test.grade_id: test.points for test in each.tests},
-                notebooks[each.student, each.assignment],
+def of_students(submissions: Sequence[Submission], names: Sequence[str]) -> list[Submission]:
+    """The submissions of these students; raises ``UsageError`` for a name that has none."""
+    known = dict.fromkeys(each.student for each in submissions)
+    for name in names:
+        if name not in known:
+            folded = {each.casefold(): each for each in known}
+            similar = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+            raise UsageError(
+                f"no submission of {name!r}",
+                expected="a student's name as the table of marks has it",
+                got=name,
+                hint=f"did you mean {folded[similar[0]]}?" if similar else None,
             )
-            for each in named
-        ),
-        root=root,
-    )
+    return [each for each in submissions if each.student in names]
 
 
 def _tell(text: str) -> None:
@@ -158,22 +145,19 @@ def _tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _record(marks: Sequence[Marks], left: Sequence[Left]) -> dict[str, Any]:
+def _record(results: Sequence[Result], left: Sequence[Left]) -> dict[str, Any]:
     """Marks as JSON that may be handed on: what hidden checks asked is not in it."""
-    trees = [{"points": each.points, "out_of": each.out_of} | asdict(each) for each in marks]
+    trees = [
+        {"points": each.points, "final": each.final, "out_of": each.out_of}
+        | asdict(each.marks)
+        | {"by_person": [asdict(hand) for hand in each.by_person], "late": asdict(each.late)}
+        for each in results
+    ]
     for test in (test for tree in trees for test in tree["tests"]):
         test["hidden"] = [
             {each: found[each] for each in ("kind", "verdict")} for found in test["hidden"]
         ]
     return {"marks": trees, "not_graded": [asdict(each) for each in left]}
-
-
-def _feedback(out: Path) -> Path:
-    return out.with_name(f"{out.stem}_feedback")
-
-
-def _not_graded(out: Path) -> Path:
-    return out.with_name(f"{out.stem}_not_graded.csv")
 
 
 def _left_lines(left: Sequence[Left], path: Path) -> str:
@@ -194,21 +178,21 @@ def _which_sandbox(name: str) -> str:
     )
 
 
-def _rows(marks: Sequence[Marks]) -> str:
+def _rows(results: Sequence[Result]) -> str:
     lines = [f"{'student':<32} {'assignment':<34} {'points':>9} {'':>5}  {'sandbox':<10}  note"]
-    for each in marks[:MOST_ROWS]:
-        points = f"{each.points:g}/{each.out_of:g}"
-        notes = [] if each.status == GRADED else [each.status]
-        notes += ["graded on counters only"] if each.counters_only else []
-        notes += each.remarks[:1]
+    for each in results[:MOST_ROWS]:
+        marks, points = each.marks, f"{each.final:g}/{each.out_of:g}"
+        notes = [] if marks.status == GRADED else [marks.status]
+        notes += [f"{each.waiting} to be graded by hand"] if each.waiting else []
+        notes += ["graded on counters only"] if marks.counters_only else []
+        notes += remarks(each)[:1]
         lines.append(
-            f"{each.student[:32]:<32} {each.assignment[:34]:<34} {points:>9} "
-            f"{percent(each):>4.0f}%  {each.sandbox:<10}  {'; '.join(notes)[:60]}"
+            f"{marks.student[:32]:<32} {marks.assignment[:34]:<34} {points:>9} "
+            f"{each.percent:>4.0f}%  {marks.sandbox:<10}  {'; '.join(notes)[:60]}"
         )
-    if len(marks) > MOST_ROWS:
-        lines.append(f"... and {len(marks) - MOST_ROWS} more")
-    if not marks:
-        return "\n".join(lines)
-    middle = statistics.median(map(percent, marks))
-    lines.append(f"{len(marks)} submissions, half of them above {middle:.0f} %")
+    if len(results) > MOST_ROWS:
+        lines.append(f"... and {len(results) - MOST_ROWS} more")
+    if results:
+        middle = statistics.median(each.percent for each in results)
+        lines.append(f"{len(results)} submissions, half of them above {middle:.0f} %")
     return "\n".join(lines)

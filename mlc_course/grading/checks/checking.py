@@ -94,10 +94,14 @@ def examine(check: Check, answer: Examined) -> Finding:
 
 @dataclass(frozen=True)
 class Demand:
-    """One call of ``check``: an answer and the checks that it should meet."""
+    """One call of ``check``: an answer and the checks that it should meet.
+
+    ``worth`` are the points for meeting them all; None where the cell's points are not divided.
+    """
 
     subject: Subject
     checks: tuple[Check, ...]
+    worth: float | None = None
 
 
 _recorded: ContextVar[list[Demand] | None] = ContextVar("recorded", default=None)
@@ -130,11 +134,15 @@ class NotYet(UnmetCheck):
         return self.text.splitlines()
 
 
-def check(subject: Subject, *checks: Check) -> None:
-    """Examine an answer and print what each check saw; raises ``NotYet`` unless all are met."""
+def check(subject: Subject, *checks: Check, worth: float | None = None) -> None:
+    """Examine an answer and print what each check saw; raises ``NotYet`` unless all are met.
+
+    A cell's points are for all its checks together, unless each call in it says what it is
+    ``worth``.
+    """
     recorded = _recorded.get()
     if recorded is not None:
-        recorded.append(Demand(subject, checks))
+        recorded.append(Demand(subject, checks, worth))
         return
     findings = findings_here(Demand(subject, checks))
     if any(each.verdict is Verdict.UNMET for each in findings):

@@ -1,24 +1,29 @@
 """How is a class graded? From solution notebooks and submissions to marks and feedback.
 
-Read ``exam`` first (what a solution asks), then ``grader`` (one submission), then ``batch`` (a
-class).
+Read ``exam`` first (what a solution asks), then ``grader`` (one submission), ``batch`` (a class)
+and ``result`` (what counts in the end).
 """
 
 from mlc_course.grading.course import batch, feedback
 from mlc_course.grading.course.batch import Settings, exams_in, grade_all, prepare, race_all
 from mlc_course.grading.course.exam import SETTINGS, Exam, grading_of, read_exam, source_of
-from mlc_course.grading.course.grader import GRADED, Marks, grade, run_races
-from mlc_course.grading.course.store import Store, as_csv, percent, table
+from mlc_course.grading.course.grader import GRADED, Marks, TestMarks, grade, run_races
+from mlc_course.grading.course.result import ByPerson, Late, Result
+from mlc_course.grading.course.store import Store, as_csv, percent
 from mlc_course.grading.course.submission import Submission, grade_ids
 
 __all__ = [
+    "ByPerson",
     "Exam",
     "GRADED",
+    "Late",
     "Marks",
+    "Result",
     "SETTINGS",
     "Settings",
     "Store",
     "Submission",
+    "TestMarks",
     "as_csv",
     "batch",
     "exams_in",
@@ -33,5 +38,4 @@ __all__ = [
     "read_exam",
     "run_races",
     "source_of",
-    "table",
 ]

@@ -82,11 +82,16 @@ def grade_all(
     store: Store,
     settings: Settings,
     executor: Callable[[], Executor],
+    *,
+    again: bool = False,
 ) -> list[Submission]:
-    """Grade what the store does not have yet; returns what could not be graded, to try again."""
+    """Grade what the store does not have yet; returns what could not be graded, to try again.
+
+    With ``again``, grade what it has as well: the same seed asks the same questions.
+    """
     by_name = {exam.assignment: exam for exam in exams}
     packed = {exam.assignment: cloudpickle.dumps(exam) for exam in exams}
-    waiting = [s for s in submissions if not store.has(s, by_name[s.assignment].digest)]
+    waiting = [s for s in submissions if again or not store.has(s, by_name[s.assignment].digest)]
     with tqdm(total=len(waiting), desc="grading", unit=" submissions", disable=None) as bar:
         failed = []
         for submission, marks in _graded(waiting, packed, settings, executor):

@@ -10,6 +10,7 @@ import ast
 import builtins
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +130,9 @@ def _test(about: dict[str, Any], source: str, namespace: _Answers, path: Path) -
         )
     for demand in (*asked[False], *asked[True]):
         _check_demand(demand, f"{path}: {about['grade_id']}")
+    _check_worth(
+        [*asked[False], *asked[True]], float(about["points"]), f"{path}: {about['grade_id']}"
+    )
     return Test(
         str(about["grade_id"]), float(about["points"]), tuple(asked[False]), tuple(asked[True])
     )
@@ -148,6 +152,20 @@ def _check_demand(demand: Demand, where: str) -> None:
             f"{where}: a race stands alone",
             expected="a check of structure or counts beside faster(...)",
             got=", ".join(sorted(kinds)),
+        )
+
+
+def _check_worth(demands: list[Demand], points: float, where: str) -> None:
+    """Refuse parts that do not make up the cell's points."""
+    worth = [demand.worth for demand in demands]
+    if worth == [None] * len(worth):
+        return
+    told = [each for each in worth if each is not None]
+    if len(told) < len(worth) or min(told) < 0 or not math.isclose(sum(told), points):
+        raise UsageError(
+            f"{where}: what its parts are worth does not make up its points",
+            expected=f"worth= in every check of the cell, {points:g} together",
+            got=", ".join("nothing" if each is None else f"{each:g}" for each in worth),
         )
 
 

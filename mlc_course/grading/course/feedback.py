@@ -10,7 +10,7 @@ from jinja2 import Environment
 
 from mlc_course.errors import UsageError
 from mlc_course.grading.course.grader import Marks, TestMarks
-from mlc_course.grading.course.store import percent
+from mlc_course.grading.course.result import Result
 from mlc_course.grading.process import Verdict
 
 LONGEST_NAME = 200  # bytes; a file system takes 255
@@ -31,18 +31,44 @@ PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_s
         border-left: .3rem solid #888; background: #8881; font-size: .85rem; }
   .met { border-color: #0072b2; } .unmet { border-color: #d55e00; }
 </style>
-<h1>{{ marks.assignment }} <span class="points">{{ "%g" % marks.points }} of
-{{ "%g" % marks.out_of }} points ({{ "%.0f" % percent }} %)</span></h1>
+<h1>{{ marks.assignment }} <span class="points">{{ "%g" % result.final }} of
+{{ "%g" % result.out_of }} points ({{ "%.0f" % result.percent }} %)</span></h1>
 <p>{{ marks.student }}{% if marks.status != "graded" %}, {{ marks.status }}{% endif %}</p>
+{% if result.late.note %}
+<p>{{ result.late.note }}. {{ "%g" % result.points }} points were earned, {{ "%g" % result.final }}
+count.</p>
+{% endif %}
+{% if result.waiting %}
+<p>Points for {{ result.waiting }} of your answers are still to be given by a person.</p>
+{% endif %}
 {% for test in marks.tests %}
-<h2>{{ test.grade_id }} <span class="points">{{ "%g" % test.points }} of
+<h2>{{ test.grade_id }} <span class="points">{{ "%g" % result.points_of(test) }} of
 {{ "%g" % test.out_of }}</span></h2>
+{% if test.grade_id in result.overruled %}
+<p>These points were given by a person.</p>
+{% endif %}
+{% if test.parts %}
+<p>Points in parts:
+{% for part in test.parts %}
+{{ "%g" % (part.worth if part.is_met else 0) }} of {{ "%g" % part.worth }}
+{%- if part.is_hidden %} (hidden){% endif %}{{ "." if loop.last else "," }}
+{% endfor %}
+</p>
+{% endif %}
 {% for finding in test.visible %}
 <pre class="{{ finding.verdict }}">{{ finding }}</pre>
 {% endfor %}
 {% for verdict, line in hidden(test) %}
 <pre class="{{ verdict }}">{{ line }}</pre>
 {% endfor %}
+{% endfor %}
+{% for each in result.by_person %}
+<h2>{{ each.name }} <span class="points">
+{%- if each.points is none %}not graded yet,{% else %}{{ "%g" % each.points }}{% endif %} of
+{{ "%g" % each.out_of }}</span></h2>
+{% if each.comment %}
+<pre>{{ each.comment }}</pre>
+{% endif %}
 {% endfor %}
 {% if marks.remarks %}
 <h2>While your cells ran</h2>
@@ -58,9 +84,10 @@ was graded on counters only.</p>
 """)
 
 
-def page(marks: Marks) -> str:
+def page(graded: Result | Marks) -> str:
     """Feedback as HTML. What hidden checks asked, expected and got is not in it."""
-    return PAGE.render(marks=marks, percent=percent(marks), hidden=_hidden)
+    result = graded if isinstance(graded, Result) else Result(graded)
+    return PAGE.render(marks=result.marks, result=result, hidden=_hidden)
 
 
 def _hidden(test: TestMarks) -> list[tuple[str, str]]:
@@ -72,15 +99,16 @@ def _hidden(test: TestMarks) -> list[tuple[str, str]]:
     ]
 
 
-def write(folder: Path, marks: Marks) -> Path:
+def write(folder: Path, result: Result) -> Path:
     """Write a student's page as ``folder/STUDENT/ASSIGNMENT.html``.
 
     Raises ``UsageError`` where that cannot be written.
     """
+    marks = result.marks
     path = folder / _folder_name(marks.student) / f"{marks.assignment}.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(marks), encoding="utf-8")
+        path.write_text(page(result), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path} cannot be written", got=error.strerror) from None
     return path

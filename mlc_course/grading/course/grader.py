@@ -44,13 +44,27 @@ class Race:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One demand of a cell whose points are divided, and whether its points are earned."""
+
+    demand: int
+    worth: float
+    is_hidden: bool
+    is_met: bool
+
+
+@dataclass(frozen=True)
 class TestMarks:
-    """The marks of one graded cell, with the findings that explain them."""
+    """The marks of one graded cell, with the findings that explain them.
+
+    ``parts`` is empty where all findings have to be met for any point.
+    """
 
     grade_id: str
     out_of: float
     visible: tuple[Finding, ...]
     hidden: tuple[Finding, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -58,7 +72,9 @@ class TestMarks:
 
     @property
     def points(self) -> float:
-        return self.out_of if earned(self.findings) else 0.0
+        if earned(self.findings):
+            return self.out_of
+        return sum((part.worth for part in self.parts if part.is_met), start=0.0)
 
 
 @dataclass(frozen=True)
@@ -182,7 +198,15 @@ class _Examiner:
             for part in (False, True)
         )
         once = tuple(dict.fromkeys(visible))  # "no answer yet" is said by every demand
-        return TestMarks(test.grade_id, test.points, once, tuple(hidden))
+        parts = [
+            Part(i, demand.worth, i in test.numbers(hidden=True), self._is_met(test, i))
+            for i, demand in enumerate(test.demands)
+            if demand.worth is not None
+        ]
+        return TestMarks(test.grade_id, test.points, once, tuple(hidden), tuple(parts))
+
+    def _is_met(self, test: Test, number: int) -> bool:
+        return earned(self._found[test.grade_id, number])
 
     def _findings(self, student: Interpreter, test: Test, number: int) -> list[Finding]:
         """A process may also end for reasons of the machine's: then the answer is asked again."""
@@ -255,10 +279,14 @@ def run_races(
     try:
         for each, demand in _raced(exam, marks.races):
             test, found = tests[each.grade_id], _race(bench, each, demand, ratios)
+            parts = tuple(
+                replace(part, is_met=part.is_met and (part.demand != each.demand or earned(found)))
+                for part in test.parts
+            )
             if each.demand in asked[each.grade_id].numbers(hidden=True):
-                test = replace(test, hidden=(*test.hidden, *found))
+                test = replace(test, hidden=(*test.hidden, *found), parts=parts)
             else:
-                test = replace(test, visible=(*test.visible, *found))
+                test = replace(test, visible=(*test.visible, *found), parts=parts)
             tests[each.grade_id] = test
     finally:
         bench.stop()

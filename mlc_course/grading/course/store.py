@@ -1,4 +1,4 @@
-"""Marks on disk: one SQLite file that survives Ctrl-C and a crash, and the CSV made from it.
+"""Marks on disk: one SQLite file that survives Ctrl-C and a crash, and CSV made of such.
 
 Every row is signed with a key that lies beside the file. Submissions inside bubblewrap see neither.
 With rlimits only they could read both, so the key is in the grader's memory alone while they run.
@@ -22,7 +22,7 @@ from typing import Any
 
 import mlc_course
 from mlc_course.errors import MachineError, UsageError
-from mlc_course.grading.course.grader import Marks, Race, TestMarks
+from mlc_course.grading.course.grader import Marks, Part, Race, TestMarks
 from mlc_course.grading.course.submission import Submission
 from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Finding, Verdict
 
@@ -37,10 +37,6 @@ TABLES = {
     "signature text not null, primary key (student, assignment))",
 }
 KEY_BYTES = 32
-COLUMNS = (
-    "student", "assignment", "points", "out_of", "percent", "status", "counters_only", "sandbox",
-    "exercises", "remarks",
-)  # fmt: skip
 
 
 class Store:
@@ -223,6 +219,7 @@ def _marks(tree: dict[str, Any]) -> Marks:
             each["out_of"],
             tuple(_finding(found) for found in each["visible"]),
             tuple(_finding(found) for found in each["hidden"]),
+            tuple(Part(**part) for part in each.get("parts", ())),
         )
         for each in tree["tests"]
     ]
@@ -232,19 +229,6 @@ def _marks(tree: dict[str, Any]) -> Marks:
 
 def _finding(tree: dict[str, str]) -> Finding:
     return Finding(**tree | {"verdict": Verdict(tree["verdict"])})  # type: ignore[arg-type]
-
-
-def table(marks: Sequence[Marks]) -> str:
-    """CSV: one line a submission, points exercise by exercise in one column."""
-    rows: list[tuple[object, ...]] = [COLUMNS]
-    for each in marks:
-        exercises = " ".join(f"{t.grade_id}={t.points:g}/{t.out_of:g}" for t in each.tests)
-        rows.append((
-            each.student, each.assignment, f"{each.points:g}", f"{each.out_of:g}",
-            f"{percent(each):.0f}", each.status, "yes" if each.counters_only else "",
-            each.sandbox, exercises, "; ".join(each.remarks),
-        ))  # fmt: skip
-    return as_csv(rows)
 
 
 def as_csv(rows: Iterable[Sequence[object]]) -> str:

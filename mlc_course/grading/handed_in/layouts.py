@@ -32,12 +32,14 @@ EXCHANGE = re.compile(
 class Origin:
     """A student, the file's own name if a platform put others before it, and which turn it is.
 
-    Of several turns that hand in the same notebook, the one that sorts last counts.
+    Of several turns that hand in the same notebook, the one that sorts last counts. ``is_late``
+    where the platform marked it so.
     """
 
     student: str
     file: str = ""
     turn: str = ""
+    is_late: bool = False
 
 
 def origin_of_folder(name: str) -> Origin:
@@ -62,7 +64,7 @@ def origin_of_file(name: str, notebooks: Collection[str]) -> Origin | None:
         fields = found.groupdict()
         file, turn = _without_turn(fields.get("file") or name[found.end() + 1 :])
         order = f"{int(fields.get('attachment') or 0):020}.{turn:06}"
-        return Origin(f"{found['name']}_{found['user']}", file, order)
+        return Origin(f"{found['name']}_{found['user']}", file, order, bool(fields.get("late")))
     return Origin(without_ending(name)) if is_archive(name) else None
 
 

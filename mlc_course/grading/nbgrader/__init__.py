@@ -6,13 +6,19 @@ Importing this room takes two seconds, and needs nbgrader, which only instructor
 
 from mlc_course.grading.nbgrader import exercise_release, gradebook
 from mlc_course.grading.nbgrader.exercise_release import release, settings
-from mlc_course.grading.nbgrader.gradebook import STUDENT, Entry, record_marks
+from mlc_course.grading.nbgrader.gradebook import (
+    STUDENT,
+    Entry,
+    points_by_person,
+    record_marks,
+)
 
 __all__ = [
     "STUDENT",
     "Entry",
     "exercise_release",
     "gradebook",
+    "points_by_person",
     "record_marks",
     "release",
     "settings",

@@ -21,11 +21,12 @@ import pytest
 from distributed import LocalCluster
 
 from mlc_course.commands import grade
-from mlc_course.commands.grade import write
+from mlc_course.commands.marks_files import MarksFiles
 from mlc_course.errors import MachineError, UsageError
 from mlc_course.grading.course import batch
 from mlc_course.grading.course.batch import ENDED_GRADER, Settings, exams_in, grade_all, prepare
 from mlc_course.grading.course.grader import GRADED, REFUSED, Marks
+from mlc_course.grading.course.result import Result
 from mlc_course.grading.course.store import Store
 from mlc_course.grading.course.submission import Submission
 from mlc_course.grading.handed_in import Left, collect
@@ -276,7 +277,7 @@ def test_the_command_prints_json_and_writes_marks_and_feedback(
     (left,) = csv.reader((tmp_path / "out" / "marks_not_graded.csv").read_text().splitlines()[1:])
     assert left == ["late.ipynb", told["not_graded"][0]["why"]]
     rows = out.read_text().splitlines()
-    assert rows[1].startswith("ann,07_twice,2,2,100,graded,,rlimits,twice-test=2/2")
+    assert rows[1].startswith("ann,07_twice,2,,2,2,100,,,graded,,rlimits,twice-test=2/2")
     page = (tmp_path / "out" / "marks_feedback" / "bob" / "07_twice.html").read_text()
     assert "✘ not met: 1 hidden, correctness" in page
     assert "x + x" not in page
@@ -306,30 +307,30 @@ def test_rlimits_say_what_they_do_not_protect_and_the_table_says_which_sandbox_i
 
 
 def test_feedback_that_cannot_be_written_costs_only_itself(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     empty = Marks("ann", "07_twice", "digest", GRADED, ())
     out = tmp_path / "marks.csv"
     (tmp_path / "marks_feedback").mkdir()
     (tmp_path / "marks_feedback" / "bob").write_text("a file where a folder is to be")
-    write([replace(empty, student="bob"), empty], [], out)
+    faults = MarksFiles(out).write([Result(replace(empty, student="bob")), Result(empty)], [])
     assert len(out.read_text().splitlines()) == 3
     assert (tmp_path / "marks_feedback" / "ann" / "07_twice.html").exists()
-    assert "no feedback for 'bob'" in capsys.readouterr().err
+    assert len(faults) == 1 and "no feedback for 'bob'" in faults[0]
 
 
 def test_a_list_of_an_earlier_run_does_not_stay(tmp_path: Path) -> None:
     out = tmp_path / "marks.csv"
-    write([], [Left("=late.ipynb", "why")], out)
+    MarksFiles(out).write([], [Left("=late.ipynb", "why")])
     assert "'=late.ipynb,why" in (tmp_path / "marks_not_graded.csv").read_text()
-    write([], [], out)
+    MarksFiles(out).write([], [])
     assert not (tmp_path / "marks_not_graded.csv").exists()
 
 
 def test_long_names_have_pages_of_their_own(tmp_path: Path) -> None:
     names = ["é" * 200, "é" * 201, "e" * 255, "\\x01" * 120]
-    marks = [Marks(name, "07_twice", "digest", GRADED, ()) for name in names]
-    write(marks, [], tmp_path / "marks.csv")
+    graded = [Result(Marks(name, "07_twice", "digest", GRADED, ())) for name in names]
+    MarksFiles(tmp_path / "marks.csv").write(graded, [])
     pages = sorted((tmp_path / "marks_feedback").glob("*/*.html"))
     assert len(pages) == 4
 

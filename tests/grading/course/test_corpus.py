@@ -22,9 +22,11 @@ import pytest
 from mlc_course.grading.course.exam import Exam, read_exam
 from mlc_course.grading.course.feedback import page
 from mlc_course.grading.course.grader import Marks, grade, reference_ratios, run_races
-from mlc_course.grading.course.store import Store, table
+from mlc_course.grading.course.result import Result
+from mlc_course.grading.course.store import Store
 from mlc_course.grading.handed_in import Left, collect
 from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Limits, has_bubblewrap, lives
+from mlc_course.grading.reports import marks_table
 
 TESTS = Path(__file__).parents[2]
 sys.path.insert(0, str(TESTS))
@@ -146,9 +148,9 @@ def check_what_is_shown(marks: Marks) -> None:
     """Nothing in it runs in a browser, in a spreadsheet or on a terminal."""
     html = page(marks)
     assert "<script" not in html
-    for text in (html, table([marks])):
+    for text in (html, marks_table([Result(marks)])):
         assert all(c.isprintable() or c == "\n" for c in text)
-    for row in csv.reader(table([marks]).splitlines()):
+    for row in csv.reader(marks_table([Result(marks)]).splitlines()):
         assert not [each for each in row if each[:1] in ("=", "+", "-", "@")]
 
 

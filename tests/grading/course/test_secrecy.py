@@ -21,10 +21,11 @@ from mlc_course.grading.course import grader
 from mlc_course.grading.course.exam import Exam, read_exam
 from mlc_course.grading.course.feedback import page
 from mlc_course.grading.course.grader import Marks, Race, grade, run_races
-from mlc_course.grading.course.store import table
+from mlc_course.grading.course.result import Result
 from mlc_course.grading.course.submission import Submission
 from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Limits, Verdict, has_bubblewrap, met
 from mlc_course.grading.process.remote import Interpreter
+from mlc_course.grading.reports import marks_table
 
 pytestmark = pytest.mark.slow
 
@@ -98,7 +99,9 @@ def exam(folder: Path, secret: int) -> Exam:
 def handed_back(marks: Marks) -> str:
     """Everything that is made of marks for others than the instructor."""
     same = replace(marks, seconds=0.0, assignment="07_twice")
-    return "\n".join((page(same), table([same]), _rows([same]), json.dumps(_record([same], []))))
+    results = [Result(same)]
+    told = json.dumps(_record(results, []))
+    return "\n".join((page(same), marks_table(results), _rows(results), told))
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
@@ -223,6 +226,6 @@ def _all_demands(asked: Exam, races: tuple[Race, ...]) -> list[tuple[Race, Deman
 
 def test_the_table_has_the_same_columns_for_everybody(tmp_path: Path) -> None:
     marks = Marks("ann", "07_twice", "digest", grader.GRADED, ())
-    (row,) = csv.DictReader(io.StringIO(table([marks])))
+    (row,) = csv.DictReader(io.StringIO(marks_table([Result(marks)])))
     assert "seconds" not in row
     assert Verdict.MET not in row.values()

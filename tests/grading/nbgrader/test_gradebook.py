@@ -131,6 +131,42 @@ def test_a_file_that_is_no_notebook_has_marks_and_a_page_that_says_so(
     assert "What was handed in is no notebook" in str(shown(course, "ada")["cells"])
 
 
+# --- feedback -------------------------------------------------------------------------------------
+
+
+def collected(course: Path, name: str = f"{NAME}.ipynb") -> Path:
+    path = hand_in(course, "ada").rename(course / ".grading" / "submitted" / "ada" / NAME / name)
+    path.with_name("timestamp.txt").write_text("2026-11-21 10:00:00 UTC")
+    path.with_name("submission_secret.txt").write_text("a secret")
+    return path
+
+
+def test_feedback_lies_with_time_and_secret_under_the_students_own_name(course: Path) -> None:
+    path = collected(course, "my sums.ipynb")
+    entry = Entry("ada", NAME, FULL, path.read_bytes(), path, "<html>well done</html>")
+    for _ in range(2):  # the second time over the first
+        assert record_marks([entry], root=course) == 1
+    folder = course / ".grading" / "feedback" / "ada" / NAME
+    assert {each.name: each.read_text() for each in folder.iterdir()} == {
+        f"{NAME}.html": "<html>well done</html>",
+        "my sums.html": "<html>well done</html>",
+        "timestamp.txt": "2026-11-21 10:00:00 UTC",
+        "submission_secret.txt": "a secret",
+    }
+
+
+@pytest.mark.parametrize("missing", ["timestamp.txt", "submission_secret.txt", "the folder"])
+def test_no_page_lies_where_release_feedback_would_stop_for_all(course: Path, missing: str) -> None:
+    path = collected(course)
+    if missing == "the folder":  # the same file, graded from elsewhere
+        path = Path(shutil.copy(path, course / "elsewhere.ipynb"))
+    else:
+        path.with_name(missing).unlink()
+    entry = Entry("ada", NAME, FULL, path.read_bytes(), path, "<html></html>")
+    assert record_marks([entry], root=course) == 0
+    assert not (course / ".grading" / "feedback").exists()
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,41 @@
+"""Totals of each student over all assignments, the lowest of them dropped."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from mlc_course.grading.course import Result, as_csv
+
+NOT_HANDED_IN = "none"
+
+
+def totals_table(results: Sequence[Result], drop_lowest: int = 0) -> str:
+    """CSV: a line for each student, with what counts of each assignment.
+
+    An assignment that somebody handed in and this student did not is 0 points. The lowest are those
+    with the smallest part of what could be had; one assignment always stays.
+    """
+    out_of = {each.marks.assignment: each.out_of for each in results}
+    students: defaultdict[str, dict[str, Result]] = defaultdict(dict)
+    for each in results:
+        students[each.marks.student][each.marks.assignment] = each
+    names = sorted(out_of)
+    rows: list[Sequence[object]] = [
+        ("student", "total", "out_of", "percent", "waiting", "dropped", *names)
+    ]
+    for student in sorted(students):
+        own = students[student]
+        part = {name: own[name].percent if name in own else 0.0 for name in names}
+        dropped = sorted(names, key=lambda name: part[name])[: min(drop_lowest, len(names) - 1)]
+        kept = [name for name in names if name not in dropped]
+        total = sum(own[name].final for name in kept if name in own)
+        possible = sum(out_of[name] for name in kept)
+        waiting = sum(each.waiting for each in own.values())
+        points = (f"{own[name].final:g}" if name in own else NOT_HANDED_IN for name in names)
+        rows.append((
+            student, f"{total:g}", f"{possible:g}",
+            f"{100 * total / possible:.0f}" if possible else "0", waiting or "",
+            " ".join(dropped), *points,
+        ))  # fmt: skip
+    return as_csv(rows)
