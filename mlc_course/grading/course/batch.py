@@ -16,7 +16,7 @@ import cloudpickle
 import psutil
 from tqdm.auto import tqdm
 
-from mlc_course.errors import UsageError
+from mlc_course.errors import MachineError, UsageError
 from mlc_course.grading.course.exam import Exam, read_exam
 from mlc_course.grading.course.grader import Marks, grade, reference_ratios, refused, run_races
 from mlc_course.grading.course.store import Store
@@ -149,6 +149,7 @@ def _together(
 ) -> Iterator[Outcome]:
     pool = executor()
     try:
+        _check_starts(pool)
         futures: dict[Future[Marks], Submission] = {}
         for each in waiting:
             try:
@@ -164,6 +165,23 @@ def _together(
             process.terminate()
         raise
     pool.shutdown()
+
+
+def _check_starts(pool: Executor) -> None:
+    """Raise ``MachineError`` where no worker starts: that is no student's fault, and costs none."""
+    try:
+        pool.submit(_nothing).result()
+    except BrokenProcessPool:
+        raise MachineError(
+            "the processes that grade do not start",
+            expected="a worker that answers",
+            got="one that ended at once",
+            hint="grade with the command mlc-course, from a shell",
+        ) from None
+
+
+def _nothing() -> None:
+    """The first job of every pool."""
 
 
 def _grade_packed(exam: bytes, submission: Submission, settings: Settings) -> Marks:

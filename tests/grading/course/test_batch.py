@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,9 +124,9 @@ def test_what_is_graded_is_not_graded_again(solutions: Path, store: Store, hand_
     graded: list[str] = []
 
     class Counting(ThreadPoolExecutor):
-        def submit(self, fn, /, exam, submission, settings):  # type: ignore[no-untyped-def]
-            graded.append(submission.student)
-            return super().submit(fn, exam, submission, settings)
+        def submit(self, fn, /, *given):  # type: ignore[no-untyped-def]
+            graded.extend(each.student for each in given if isinstance(each, Submission))
+            return super().submit(fn, *given)
 
     hand_in(bob=RIGHT)
     grade_all(collect(folder, exams).submissions, exams, store, SETTINGS, lambda: Counting(1))
@@ -146,6 +146,19 @@ def test_a_submission_that_kills_its_grader_costs_only_its_own_marks(
     assert points(store) == {"ann": 2, "bob": 0, "cy": 2, "dee": 2}
     assert {m.student: m.status for m in store.marks()}["bob"] == REFUSED
     assert {m.student: m.remarks for m in store.marks()}["bob"] == (ENDED_GRADER,)
+
+
+def test_workers_that_do_not_start_cost_nobody_a_mark(
+    solutions: Path, store: Store, hand_in: HandIn
+) -> None:
+    def broken() -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, initializer=os._exit, initargs=(1,))
+
+    exams = exams_in(solutions)
+    waiting = collect(hand_in(ann=RIGHT), exams).submissions
+    with pytest.raises(MachineError, match="do not start"):
+        grade_all(waiting, exams, store, SETTINGS, broken)
+    assert points(store) == {}
 
 
 def test_an_error_of_the_grader_is_no_mark(
