@@ -5,7 +5,6 @@ Requests and answers are JSON: run a cell, produce an answer as text, call a fun
 
 from __future__ import annotations
 
-import importlib
 import json
 import traceback
 from dataclasses import asdict
@@ -69,8 +68,3 @@ def _line_of(error: BaseException) -> int:
 
 
 begin = Cells
-
-
-def warm_up() -> None:
-    """Import what nearly every notebook imports."""
-    importlib.import_module("mlc_course.exercise")
