@@ -97,7 +97,26 @@ HEAD = "import numpy as np\ndef linear_relu(X, W, b, out):\n"
             "your loops raise an error",
         ),
         (loops(end="W[0, 0] = 0.0\n    return out"), "an input is written"),
-        (loops(end="return out + 0.0"), "the result is in another array"),
+        (loops(end="return out + 0.0"), "your loops raise an error"),
+        (  # whole rows, behind loops that do nothing
+            """
+def linear_relu(X, W, b, out):
+    for m in range(len(X)):
+        out[m] = b
+        for k in range(len(W)):
+            out[m] += X[m, k] * W[k]
+        out[m] = out[m] * (out[m] > 0)
+        for n in range(1):
+            for z in range(1):
+                pass
+    return out
+""",
+            "whole rows",
+        ),
+        (  # a row that comes out of a loop over the array
+            loops(first="out[m, n] = 0.0", end="for row in out:\n        row *= row > 0\n    return out"),
+            "whole rows",
+        ),
     ],
 )
 def test_what_is_no_loop_over_elements_gets_no_tick(
@@ -131,8 +150,18 @@ def linear_relu(X, W, b, out):
             out[m, n] = max(sum(X[m, k] * W[k, n] for k in range(len(W))) + bias, 0)
     return out
 """,
+        """
+def linear_relu(X, W, b, out):
+    for m, row in enumerate(X):
+        for n in range(len(b)):
+            total = b[n]
+            for k in range(len(row)):
+                total += row[k] * W[k][n]
+            out[m][n] = max(total, 0)
+    return out
+""",
     ],
-    ids=["bias first", "k outside", "a sum of a generator"],
+    ids=["bias first", "k outside", "a sum of a generator", "rows of rows"],
 )
 def test_other_loops(complain: Complain, answer: str) -> None:
     assert not complain(ASSIGNMENT, "low-level-test", answer)

@@ -19,11 +19,22 @@ from mlc_course.grading.process import values
 from mlc_course.tensor_program.ladders import Rung, ladder, scheduled, select
 from mlc_course.tensor_program.memory import Cache, counter
 from mlc_course.tensor_program.problems import Array, Workload, aligned
-from mlc_course.tensor_program.processor import Assembly, assembly
+from mlc_course.tensor_program.processor import (
+    Assembly,
+    arithmetic_loops,
+    flops,
+    most_flops,
+)
 from mlc_course.tensor_program.tir import IRModule, compile_program, load_program, shared_tensor
 
 NAIVE = "naive"
 YOURS, BASELINE = "yours", "baseline"
+BUSY = 0.9  # the share of a program's operations that its busy loops do together
+# If every condition held, a program might do so many times its operations: 1.7 where a loop of 48
+# or 80 is cut by 64. More, and loops of the assembly may run far less often than their text tells.
+IDLE = 2
+# The share of the operations in loops whose turns can be counted: 0.99 or more in honest programs.
+TOLD = 0.7
 LEVELS = 1_000  # TVM reads by recursion, and some 3,000 nodes inside each other end Python
 
 
@@ -35,9 +46,35 @@ class Program:
     problem: Workload
 
     @functools.cached_property
-    def assembly(self) -> Assembly:
-        """The assembly that LLVM makes of it, for this machine."""
-        return assembly(self.module)
+    def busy_loops(self) -> tuple[Assembly, ...]:
+        """The loops that do nearly all its arithmetic, as LLVM writes them for this machine.
+
+        The hot loop is the first. What is asked of it is asked of all of them: LLVM may have made
+        several loops of one, and a loop that does a third of the work may be the hottest. Raises
+        ``UnmetCheck`` for a program whose assembly does not tell how often its loops run.
+        """
+        done, most = flops(self.module), most_flops(self.module)
+        if most > IDLE * done:
+            raise UnmetCheck(
+                "conditions that seldom hold",
+                expected=f"at most {IDLE} times the {done:,} operations, if every condition held",
+                got=f"{most:,}",
+                hint="make loops shorter where you can, in place of a condition inside",
+            )
+        found = arithmetic_loops(self.module)
+        if sum(each.flops for each in found) < TOLD * done:
+            raise UnmetCheck(
+                "how often the loops run cannot be told",
+                expected=f"{done:,} operations in loops of a known number of turns",
+                got=f"{sum(each.flops for each in found):,}",
+                hint="use serial or vectorized loops whose ends depend on no other loop",
+            )
+        busy, left = [], BUSY * sum(each.flops for each in found)
+        for each in found:
+            if left > 0:
+                busy.append(each)
+            left -= each.flops
+        return tuple(busy)
 
 
 class Inspection(Protocol):

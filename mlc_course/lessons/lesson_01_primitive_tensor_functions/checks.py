@@ -86,11 +86,35 @@ def only_loops(source: str) -> str:
     return "loops over single elements, three inside each other"
 
 
+class Elements:
+    """An array of which only single elements can be read and written, as in ``X[m, k]``.
+
+    A row of it, ``X[m]``, is one more such array: nothing can be computed with it as a whole.
+    """
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        self.shape = array.shape
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._array[index]
+        return Elements(found) if isinstance(found, np.ndarray) else found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(self._array[index], np.ndarray) or isinstance(value, Elements):
+            raise TypeError("more than one element is written at once")
+        self._array[index] = value
+
+
 @dataclass(frozen=True)
 class WritesOut:
     """The loops write relu(X W + b) into the argument ``out``, and return this very array.
 
-    They run as their source says, with Python's own functions, on random layers.
+    They run as their source says, with Python's own functions, on random layers, and can reach
+    single elements only.
     """
 
     seed: int = 0
@@ -108,28 +132,31 @@ class WritesOut:
             shapes = (rows, inner), (inner, columns), (columns,)
             X, W, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in shapes)
             out, given = dirty(rows, columns), [each.copy() for each in (X, W, b)]
+            written = Elements(out)
             try:
-                returned = function(X, W, b, out)
+                returned = function(*map(Elements, (X, W, b)), written)
             except (ArithmeticError, LookupError, NameError, TypeError, ValueError) as error:
-                got = f"{type(error).__name__}: {error}"
                 raise UnmetCheck(
-                    "your loops raise an error", expected="no error", got=got
+                    "your loops raise an error",
+                    expected="no error",
+                    got=f"{type(error).__name__}: {error}",
+                    hint="the arrays give single elements only, such as X[m, k], and no whole rows",
                 ) from None
-            _check_written(returned, out, np.maximum(given[0] @ given[1] + given[2], 0))
+            if returned is not written:
+                raise UnmetCheck(
+                    "the result is in another array",
+                    expected="return out, after writing each of its elements",
+                    got="something else is returned",
+                    hint="a program of a compiler writes where it is told to, and gets no new memory",
+                )
+            _check_written(out, np.maximum(given[0] @ given[1] + given[2], 0))
             if not all(map(np.array_equal, given, (X, W, b))):
                 raise UnmetCheck("an input is written", expected="X, W and b unchanged")
         return "the result is written into out"
 
 
-def _check_written(returned: Any, out: Array, wanted: Array) -> None:
-    """Raise ``UnmetCheck`` unless ``out`` is what is returned, and holds the result."""
-    if returned is not out:
-        raise UnmetCheck(
-            "the result is in another array",
-            expected="return out, after writing each of its elements",
-            got="something else is returned",
-            hint="a program of a compiler writes where it is told to, and gets no new memory",
-        )
+def _check_written(out: Array, wanted: Array) -> None:
+    """Raise ``UnmetCheck`` unless ``out`` holds the result."""
     if not np.array_equal(out, wanted):
         raise UnmetCheck(
             "out does not hold the result",

@@ -124,10 +124,11 @@ def hot_loop(apply: Apply, sizes: Sizes = SIZES) -> HotLoop:
     """Compile a schedule of a product for this machine, and count its hot loop."""
     sch = Schedule(matmul(*sizes).program())
     apply(sch)
-    return _read(assembly(sch))
+    return counted_loop(assembly(sch))
 
 
-def _read(hot: Assembly) -> HotLoop:
+def counted_loop(hot: Assembly) -> HotLoop:
+    """Return what a loop of a program does."""
     return HotLoop(multiply_adds(hot), hot.loads, hot.stores, hot.spills, hot.lanes)
 
 

@@ -25,8 +25,13 @@ from mlc_course.exercise import (
     shown,
 )
 from mlc_course.grading.checks import Examined
-from mlc_course.lessons.kit import column_sums
-from mlc_course.tensor_program.processor import grouped, simulate, writes_by_worker
+from mlc_course.lessons.kit import check_work, column_sums
+from mlc_course.tensor_program.processor import (
+    flops_by_worker,
+    grouped,
+    simulate,
+    writes_by_worker,
+)
 from mlc_course.tensor_program.tir import Access, Loop, accesses
 
 LOOPS = {
@@ -36,6 +41,8 @@ LOOPS = {
 }
 HOWS, GRAINS = ("static", "dynamic"), (1, 2, 5, 15, 30, 60, 120)
 WORKERS, TAKE = 8, 12
+FEWEST_TASKS = 4
+MOST_ADDITIONS = 1.5  # for each element of X: as many sums as rows / 2 are added at the end
 
 
 # --- 1. Choose a grain ----------------------------------------------------------------------------
@@ -203,7 +210,21 @@ def x_is_shared_out(program: Program) -> str:
             got=f"{alone:,}",
             hint="the sums belong into the parallel loop, and not only a copy of X",
         )
+    _check_shares(program)
     return "X is read in parallel"
+
+
+def _check_shares(program: Program) -> None:
+    """Raise ``UnmetCheck`` where one of four workers does most of the additions."""
+    check_work(program, MOST_ADDITIONS)
+    done = flops_by_worker(program.module, FEWEST_TASKS)
+    if max(done) * 2 > sum(done):
+        raise UnmetCheck(
+            "one worker does most of the work",
+            expected=f"at most half of {sum(done):,} additions for one of {FEWEST_TASKS} workers",
+            got=f"{max(done):,}",
+            hint="does each task have as many rows of X as the others?",
+        )
 
 
 def _check_parallel(each: Access, found: list[tuple[Loop, int | None]]) -> None:
@@ -217,7 +238,7 @@ def _check_parallel(each: Access, found: list[tuple[Loop, int | None]]) -> None:
             hint='steps.parallel(sch, "S_rf", ...) on the loop that counts the workers',
         )
     loop, stride = found[0]
-    if loop.extent < 4 or stride == 0:
+    if loop.extent < FEWEST_TASKS or stride == 0:
         raise UnmetCheck(
             "fewer than four workers share X",
             expected="four tasks or more, each with other elements of X",

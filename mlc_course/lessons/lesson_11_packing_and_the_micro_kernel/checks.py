@@ -23,11 +23,11 @@ from mlc_course.exercise import (
     shown,
     spills,
 )
-from mlc_course.lessons.kit import check_work
+from mlc_course.lessons.kit import check_work, multiply_adds
 from mlc_course.machine import describe
 from mlc_course.tensor_program.memory import address_trace
 from mlc_course.tensor_program.problems import Array, matmul
-from mlc_course.tensor_program.processor import assembly
+from mlc_course.tensor_program.processor import Assembly
 from mlc_course.tensor_program.tir import (
     Call,
     TensorLoad,
@@ -274,7 +274,7 @@ def same_tile(program: Program) -> str:
 
 def full_vectors(program: Program) -> str:
     """Return how wide the vectors are; raise ``UnmetCheck`` where registers are not full."""
-    found, lanes = assembly(program.module), describe().lanes
+    found, lanes = min(program.busy_loops, key=lambda loop: loop.lanes), describe().lanes
     if found.lanes < lanes:
         raise UnmetCheck(
             "the vectors are shorter than a register",
@@ -288,16 +288,21 @@ def full_vectors(program: Program) -> str:
 def few_loads(program: Program) -> str:
     """Return what the hot loop does; raise ``UnmetCheck`` where it loads too often."""
     check_work(program)
-    found = assembly(program.module)
-    loads = found.loads / max(found.multiply_adds, 1)
-    if found.multiply_adds and loads > MOST_LOADS:
+    busy = program.busy_loops
+    found = max(busy, key=_loads_each)
+    if any(each.multiply_adds for each in busy) and _loads_each(found) > MOST_LOADS:
         raise UnmetCheck(
             "the hot loop loads too often",
             expected=f"at most {MOST_LOADS} loads for each multiply-add, as a tile of 4 x 3 needs",
-            got=f"{loads:.2f}: {found.loads} loads, {found.multiply_adds} multiply-adds",
+            got=f"{_loads_each(found):.2f}: {found.loads} loads, "
+            f"{multiply_adds(found)} multiply-adds",
             hint="are the sums loaded too, or is the tile smaller?",
         )
     return f"{found.multiply_adds} multiply-adds, {found.loads} loads"
+
+
+def _loads_each(loop: Assembly) -> float:
+    return loop.loads / multiply_adds(loop)
 
 
 # --- 4. Bug hunt: one line of NumPy ---------------------------------------------------------------

@@ -8,12 +8,20 @@ when, ``task_clock`` measures it, ``false_sharing`` finds who writes the same ca
 from mlc_course.tensor_program.processor import thread_scaling
 from mlc_course.tensor_program.processor.assembly_code import (
     Assembly,
+    arithmetic_loops,
     assembly,
     longest_chain,
     read_assembly,
 )
 from mlc_course.tensor_program.processor.false_sharing import NOBODY, SEVERAL, writes_by_worker
-from mlc_course.tensor_program.processor.operations import Stage, exps, flops, stages
+from mlc_course.tensor_program.processor.operations import (
+    Stage,
+    exps,
+    flops,
+    flops_by_worker,
+    most_flops,
+    stages,
+)
 from mlc_course.tensor_program.processor.task_clock import timeline, with_clock
 from mlc_course.tensor_program.processor.task_simulation import (
     HOW,
@@ -36,12 +44,15 @@ __all__ = [
     "Stage",
     "Timeline",
     "amdahl",
+    "arithmetic_loops",
     "assembly",
     "chunks",
     "exps",
     "flops",
+    "flops_by_worker",
     "grouped",
     "longest_chain",
+    "most_flops",
     "prepared",
     "read_assembly",
     "scaling",

@@ -45,6 +45,7 @@ class Assembly:
     loads: int  # vectors, or single numbers, read from memory in the hot loop
     stores: int
     spills: int  # of vector registers to the stack and back, around calls too, wherever it computes
+    flops: int  # of the loop in a call of its function, as far as the text tells
 
     @property
     def lanes(self) -> int:
@@ -147,39 +148,61 @@ def assembly(program: TensorProgram, *, cpu: str | None = None) -> Assembly:
     Raises ``UsageError`` for a processor that LLVM does not know for this machine's instruction
     set, and for a program without float32 arithmetic.
     """
+    return read_assembly(*_compiled(program, cpu))
+
+
+def arithmetic_loops(program: TensorProgram, *, cpu: str | None = None) -> tuple[Assembly, ...]:
+    """All loops of a program with float32 arithmetic in them and none in a loop inside.
+
+    The hot loop comes first, then the others by what they do. Raises what ``assembly`` raises.
+    """
+    return tuple(_loops(*_compiled(program, cpu)))
+
+
+def _compiled(program: TensorProgram, cpu: str | None) -> tuple[str, str]:
+    """The assembly of a program, and the processor that it is for."""
     if cpu is not None and not is_known_cpu(cpu):
         names = f"a name as in -mcpu, such as {host_cpu()}"
         raise UsageError(f"assembly: LLVM knows no {cpu!r} here", expected=names, got=cpu)
     cpu = cpu or host_cpu()
-    return read_assembly(assembly_text(program, cpu_target(cpu=cpu)), cpu)
+    return assembly_text(program, cpu_target(cpu=cpu)), cpu
 
 
 def read_assembly(text: str, cpu: str) -> Assembly:
     """The hot loop of LLVM's text for x86-64 or AArch64; raises ``UsageError`` as above."""
+    return _loops(text, cpu)[0]
+
+
+def _loops(text: str, cpu: str) -> list[Assembly]:
+    """All loops with arithmetic in them and none in a loop inside, those that do most first."""
     syntax = X86 if "%" in text else ARM
     computing = [each for each in functions(text) if any(map(syntax.bits, each.listing))]
-    found = [
-        (runs * sum(map(syntax.bits, loop)), loop)
-        for function in computing
-        for runs, loop in _innermost(function, syntax)
-    ]
+    found = [(runs, loop) for function in computing for runs, loop in _innermost(function, syntax)]
     if not found:
         raise UsageError(
             "assembly: the compiled program has no float32 arithmetic",
             expected="additions, multiplications, divisions, roots, minima or maxima of float32",
             got=_got_instead(text, syntax),
         )
-    _, hot = max(found, key=lambda each: each[0])
     everything = [each for function in computing for each in function.listing]
+    spills = syntax.count(syntax.spill, everything)
+    found.sort(key=lambda each: -each[0] * sum(map(syntax.bits, each[1])))
+    return [_counts(loop, runs, spills, syntax, cpu) for runs, loop in found]
+
+
+def _counts(loop: tuple[str, ...], runs: int, spills: int, syntax: Syntax, cpu: str) -> Assembly:
+    fused = [bool(syntax.multiply_add.match(each)) for each in loop]
+    bits = [*map(syntax.bits, loop)]
     return Assembly(
         cpu=cpu,
-        hot_loop=hot,
-        kinds=tuple(map(syntax.kinds, hot)),
-        vector_bits=max(map(syntax.bits, hot)),
-        multiply_adds=sum(bool(syntax.multiply_add.match(each)) for each in hot),
-        loads=syntax.count(syntax.load, hot),
-        stores=syntax.count(syntax.store, hot),
-        spills=syntax.count(syntax.spill, everything),
+        hot_loop=loop,
+        kinds=tuple(map(syntax.kinds, loop)),
+        vector_bits=max(bits),
+        multiply_adds=sum(fused),
+        loads=syntax.count(syntax.load, loop),
+        stores=syntax.count(syntax.store, loop),
+        spills=spills,
+        flops=runs * sum(n * (1 + two) for n, two in zip(bits, fused, strict=True)) // FLOAT32_BITS,
     )
 
 

@@ -6,11 +6,12 @@ A fused program may compute an element again wherever it is needed; the counts s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
 from mlc_course.tensor_program.memory import Counter, int64_array, sequence
+from mlc_course.tensor_program.processor.task_simulation import chunks
 from mlc_course.tensor_program.schedule import lookup
 from mlc_course.tensor_program.tir import (
     MOVES,
@@ -18,6 +19,8 @@ from mlc_course.tensor_program.tir import (
     Bound,
     Call,
     Expr,
+    Guard,
+    Repeat,
     Schedule,
     Step,
     TensorProgram,
@@ -67,7 +70,7 @@ def stages(program: TensorProgram) -> tuple[Stage, ...]:
     Raises what ``tir.walk`` raises, and ``UsageError`` when a condition depends on data.
     """
     sch = program if isinstance(program, Schedule) else Schedule(program)
-    counted = _counted(program)
+    counted = _counted(walk(program))
     found = []
     for name in lookup.blocks(sch):
         iterators = sch.get(sch.get_sblock(name)).iter_vars
@@ -78,17 +81,71 @@ def stages(program: TensorProgram) -> tuple[Stage, ...]:
 
 def flops(program: TensorProgram) -> int:
     """Float operations of a whole run; an elementary function counts as one."""
-    return sum(work.flops for work in _counted(program).values())
+    return _flops(walk(program))
+
+
+def _flops(steps: Sequence[Step]) -> int:
+    return sum(work.flops for work in _counted(steps).values())
+
+
+def flops_by_worker(program: TensorProgram, workers: int) -> tuple[int, ...]:
+    """Float operations of each worker in all parallel loops, which TVM shares as in ``chunks``."""
+    steps = walk(program)
+    alone = _flops(_of_worker(steps, None, workers))
+    found = (_flops(_of_worker(steps, worker, workers)) for worker in range(workers))
+    return tuple(each - alone for each in found)
+
+
+def _of_worker(steps: Sequence[Step], worker: int | None, workers: int) -> tuple[Step, ...]:
+    """What is left of a program when parallel loops run a worker's iterations only, or none."""
+    left: list[Step] = []
+    for step in steps:
+        match step:
+            case Repeat() if step.kind == "parallel":
+                own = () if worker is None else chunks(step.extent, workers)[worker]
+                if own:
+                    left.append(replace(step, start=step.start + own[0], extent=len(own)))
+            case Repeat():
+                left.append(replace(step, body=_of_worker(step.body, worker, workers)))
+            case Guard():
+                sides = (_of_worker(side, worker, workers) for side in (step.then, step.otherwise))
+                left.append(Guard(step.condition, *sides))
+            case _:
+                left.append(step)
+    return tuple(left)
+
+
+def most_flops(program: TensorProgram) -> int:
+    """Float operations of a run in which every condition is taken both ways."""
+    return _most(walk(program))
+
+
+def _most(steps: Sequence[Step]) -> int:
+    total = 0
+    for step in steps:
+        match step:
+            case Repeat():
+                total += step.extent * _most(step.body)
+            case Guard():
+                total += _most((*step.then, *step.otherwise))
+            case Touch(writes=True) | Bound(extent=None):
+                total += _both_ways(step.value)
+    return total
+
+
+def _both_ways(value: Expr) -> int:
+    sides = [side for each in _lazy_parts(value) for side in operands(each)[1:]]
+    return len(_arithmetic(value)) + sum(map(_both_ways, sides))
 
 
 def exps(program: TensorProgram) -> int:
     """Calls of exp, and of functions from which exp can be had, in a whole run."""
-    return sum(work.exps for work in _counted(program).values())
+    return sum(work.exps for work in _counted(walk(program)).values())
 
 
 def runs(program: TensorProgram) -> dict[str, int]:
     """Count how often each block runs; inits are runs of their own."""
-    return {name: work.runs for name, work in _counted(program).items() if name != ROOT}
+    return {name: work.runs for name, work in _counted(walk(program)).items() if name != ROOT}
 
 
 class Work(NamedTuple):
@@ -99,12 +156,11 @@ class Work(NamedTuple):
     exps: int
 
 
-def _counted(program: TensorProgram) -> dict[str, Work]:
+def _counted(steps: Sequence[Step]) -> dict[str, Work]:
     """Count by the program's loops and conditions with no other body.
 
     LLVM sees through most such loops, so that this takes no longer for large sizes.
     """
-    steps = walk(program)
     blocks = [each.block for each in every_step(steps) if isinstance(each, Begin)]
     tally = _Tally(list(dict.fromkeys([ROOT, *blocks])))
     counts = int64_array(len(tally.place) * len(Work._fields), 0)

@@ -21,10 +21,12 @@ from mlc_course.tensor_program.processor.assembly_code import (
     ARM,
     X86,
     Assembly,
+    arithmetic_loops,
     assembly,
     longest_chain,
     read_assembly,
 )
+from mlc_course.tensor_program.processor.operations import flops
 from mlc_course.tensor_program.schedule import steps
 from mlc_course.tensor_program.tir import Schedule, Target, assembly_text, te
 
@@ -235,11 +237,21 @@ def test_x86_the_inner_loop_is_counted_and_the_stack_everywhere() -> None:
         loads=3,
         stores=1,
         spills=2,
+        flops=16_384,  # two loops that do not tell how often they run: 16 times each
     )
     assert (found.lanes, found.instructions) == (16, 6)
     assert str(found) == (
         "znver4, 16 float32 at a time: 2 multiply-adds, 3 loads, 1 stores, 2 spills"
     )
+
+
+def test_the_loops_of_a_program_do_its_operations() -> None:
+    program = in_registers(RegisterTile(4, 2))
+    hot, *others = arithmetic_loops(program)
+    assert hot == assembly(program)
+    # LLVM writes four copies of the loop, of a quarter of the work each, or one.
+    assert {each.flops for each in others} <= {hot.flops}
+    assert sum(each.flops for each in (hot, *others)) == flops(program)
 
 
 def test_a_histogram_counts_what_does_two_things_twice() -> None:

@@ -14,7 +14,14 @@ from mlc_course.tensor_program.problems import (
     softmax,
     two_layer_network,
 )
-from mlc_course.tensor_program.processor.operations import exps, flops, runs, stages
+from mlc_course.tensor_program.processor.operations import (
+    exps,
+    flops,
+    flops_by_worker,
+    most_flops,
+    runs,
+    stages,
+)
 from mlc_course.tensor_program.schedule import polynomial_exp, steps
 from mlc_course.tensor_program.tir import PrimFunc, Schedule, T, te
 
@@ -131,6 +138,48 @@ def main(X: T.Buffer(({size},), "float32"), Y: T.Buffer(({size},), "float32")):
 def test_operations_are_counted_where_they_are_done(body: str, flops: int, exps: int) -> None:
     (stage,) = stages(block(body))
     assert (stage.runs, stage.elements, stage.flops, stage.exps) == (100, 100, flops, exps)
+
+
+@pytest.mark.parametrize(
+    ("body", "most"),
+    [
+        ("Y[v] = X[v] + T.float32(1)", 100),
+        ("if v < 50:\n    Y[v] = X[v] + T.float32(1)", 100),
+        (
+            "if v < 50:\n    Y[v] = X[v] + T.float32(1)\nelse:\n    Y[v] = T.exp(X[v]) * X[v]",
+            300,
+        ),
+        ("for r in range(7):\n    if r == 3:\n        Y[v] = X[v] + T.float32(1)", 700),
+        ("Y[v] = T.if_then_else(v < 10, T.exp(X[v]), X[v]) + T.float32(1)", 200),
+    ],
+)
+def test_every_condition_taken_both_ways(body: str, most: int) -> None:
+    assert most_flops(block(body)) == most
+
+
+@pytest.mark.parametrize(
+    ("loop", "condition", "found"),
+    [
+        ("T.parallel(8)", "i >= 0", (20, 20, 20, 20)),
+        ("T.parallel(5)", "i >= 0", (20, 20, 10, 0)),  # 5 tasks on 4 workers are 2, 2, 1, 0
+        ("T.parallel(8)", "i == 0", (10, 0, 0, 0)),
+        ("range(8)", "i >= 0", (0, 0, 0, 0)),
+    ],
+)
+def test_operations_of_each_worker(loop: str, condition: str, found: tuple[int, ...]) -> None:
+    program: PrimFunc = from_source(
+        f"""
+@T.prim_func(s_tir=True)
+def main(X: T.Buffer((8, 10), "float32"), Y: T.Buffer((8, 10), "float32")):
+    for i in {loop}:
+        for k in range(10):
+            if {condition}:
+                Y[i, k] = X[i, k] + T.float32(1)
+    for k in range(10):
+        Y[0, k] = Y[0, k] * T.float32(2)
+"""
+    )
+    assert flops_by_worker(program, 4) == found
 
 
 ACCESSES = "T.reads(X[v])\nT.writes(Y[v])\n"
