@@ -270,7 +270,6 @@ def test_the_reading_is_what_the_graphs_say() -> None:
     assert dict(x.imap) == {"y": 1} == dict(g.imap)
     quarter = dict(block.grid)["y"]
     assert READING["times"] == [256, first.blocks // quarter]
-    assert checks.right_reading() == READING
     assert inner % quarter == 0 and READING["enough"] == quarter
 
 

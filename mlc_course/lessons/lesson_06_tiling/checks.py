@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mlc_course.errors import UnmetCheck
 from mlc_course.exercise import (
-    agrees,
     breaks,
     called,
     check,
@@ -47,27 +44,6 @@ def largest_tile(answer: Any) -> None:
         returns(32 * 1024, 64, result=80, hint="80 is a multiple of 16, and no power of two"),
         returns(4352, 64, result=32, hint="exactly the size of the cache is not larger than it"),
     )
-
-
-def any_cache(answer: Any) -> None:
-    """Exercise 2, hidden: caches of any size, and lines of several lengths."""
-    check(
-        called(answer),
-        returns(1000, 64, result=0, hint="t = 16 needs 1152 bytes"),
-        returns(4351, 64, result=16, hint="one byte less than t = 32 needs"),
-        agrees(_best_side, _some_caches, count=40),
-    )
-
-
-def _best_side(cache_bytes: int, line_bytes: int) -> int:
-    """Return the last side that fits, of all."""
-    sides = range(0, 2000, line_bytes // FLOAT_BYTES)
-    return max(t for t in sides if FLOAT_BYTES * t * (t + 2) <= cache_bytes)
-
-
-def _some_caches(rng: np.random.Generator) -> tuple[int, int]:
-    """Any size from 64 bytes to 4 MiB; lines of 32, 64 or 128 bytes."""
-    return int(2 ** rng.uniform(6, 22)), int(rng.choice((32, 64, 128)))
 
 
 def repaired(answer: Any, sizes: tuple[int, int, int] = (80, 80, 80)) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from mlc_course.exercise import (
     Program,
     UnmetCheck,
-    agrees,
     breaks,
     called,
     check,
@@ -117,7 +116,7 @@ def workers(share_of: Any, workers_for: Any) -> None:
         returns(0.25, 2.0, result=3, hint="with 3 workers: 1 / (0.25 + 0.75 / 3)"),
         returns(0.25, 4.0, result=None, hint="4 is what an endless number of workers approaches"),
         returns(0.5, 1.0, result=1),
-        agrees(smallest, a_wish, hint="one worker fewer must not do, and this many must"),
+        FulfilsWishes(),
     )
 
 
@@ -166,11 +165,42 @@ def a_wish(rng: np.random.Generator) -> tuple[float, float]:
     return (serial, wish) if abs(wish / bound - 1) > 0.01 else (serial, bound * 1.2)
 
 
-def smallest(serial: float, wish: float) -> int | None:
-    """Return the smallest number of workers that can fulfil a wish, by trying."""
-    if wish * serial >= 1:
-        return None
-    return next(p for p in range(1, 100_000) if 1 / (serial + (1 - serial) / p) >= wish)
+@dataclass(frozen=True)
+class FulfilsWishes:
+    """With so many workers Amdahl's law fulfils a wish, and with one fewer it does not."""
+
+    count: int = 20
+    kind: ClassVar[str] = "correctness"
+
+    def judge(self, answer: Examined) -> str:
+        """Ask for workers; raises ``UnmetCheck`` for too few, or more than are needed."""
+        assert answer.call is not None
+        rng = answer.rng()
+        for _ in range(self.count):
+            serial, wish = a_wish(rng)
+            found = answer.call(serial, wish)
+            if found is None and wish * serial >= 1:
+                continue
+            if type(found) is not int or found < 1 or wish * serial >= 1:
+                raise UnmetCheck(
+                    f"no number of workers, for ({serial:.4g}, {wish:.4g})",
+                    expected="None" if wish * serial >= 1 else "a whole number, 1 or more",
+                    got=found,
+                    hint="how fast is a program of this share on endlessly many workers?",
+                )
+            for workers, enough in ((found, True), (found - 1, False)):
+                if workers and (_times_as_fast(serial, workers) >= wish) != enough:
+                    raise UnmetCheck(
+                        f"a wrong number of workers, for ({serial:.4g}, {wish:.4g})",
+                        expected=f"{wish:.4g} times as fast, and not with one worker fewer",
+                        got=f"{workers} workers are {_times_as_fast(serial, workers):.4g} times",
+                        hint="one worker fewer must not do, and this many must",
+                    )
+        return f"right in {self.count} cases"
+
+
+def _times_as_fast(serial: float, workers: int) -> float:
+    return 1 / (serial + (1 - serial) / workers)
 
 
 # --- 3. Bug hunt: now and then --------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from mlc_course.errors import UnmetCheck
@@ -14,14 +15,14 @@ from mlc_course.exercise import (
     holds,
     prunes,
     same_program,
+    seal,
     shown,
 )
 from mlc_course.grading.checks import read
 from mlc_course.lessons.lesson_18_superoptimization.examples import found_graphs
 from mlc_course.mugraph.cost import cost, target
 from mlc_course.mugraph.enumeration import audit
-from mlc_course.mugraph.ir import BlockGraph, KernelGraph, parse
-from mlc_course.mugraph.programs import published, workload
+from mlc_course.mugraph.ir import KernelGraph, parse
 
 LORA = """
 lora(X[b=16, d=256], W[d, n=4096], A[d, r=16], B[r, n]):
@@ -42,6 +43,13 @@ biased(S[b=16, n=64], M[1, n]):
 """
 OPERATORS = ("square", "sum", "scale", "sqrt", "mul", "div", "matmul")
 INPUTS = ("X", "G", "W")
+READING = {  # the seal of each right answer, as JSON
+    "late": "9d8dbef92d97",
+    "twice": "8b73a81d37c6",
+    "quarter": "65f5097de5be",
+    "times": "1e5a6c8cfbc1",
+    "enough": "aa2db442d4fa",
+}
 SHARE = 0.2  # by which a figure may change
 
 
@@ -78,16 +86,15 @@ def _stands(text: Any) -> str | None:
 
 
 def _read_off(value: Any) -> str:
-    right = right_reading()
-    check_parts(value, right)
+    check_parts(value, READING)
     _check_form(value)
-    count = sum(value[key] == right[key] for key in right)
-    if count < len(right):
+    count = sum(seal(json.dumps(value[key]), key) == right for key, right in READING.items())
+    if count < len(READING):
         raise UnmetCheck(
-            f"{count} of {len(right)} are right",
+            f"{count} of {len(READING)} are right",
             hint="which grid axes cut the tensor, and which blocks see the same part of it?",
         )
-    return f"all {len(right)} are right"
+    return f"all {len(READING)} are right"
 
 
 def _check_form(value: dict[str, Any]) -> None:
@@ -120,33 +127,6 @@ def _check_form(value: dict[str, Any]) -> None:
             expected="a whole number, 1 to 96",
             got=shown(value["enough"]),
         )
-
-
-def right_reading() -> dict[str, Any]:
-    """Return the five answers, read off the graphs."""
-    program, (_, found) = workload("rms_norm_matmul"), found_graphs()
-    by_hand = _first_block(published("rms_norm_matmul_fused"))
-    first = _first_block(found)
-    grid = dict(first.grid)
-    (product,) = (each for each in program.equations if each.op.name == "matmul")
-    before = program.equations[product.operands[0] - len(program.inputs)]
-    split = sorted(
-        found.inputs[n].name
-        for n, load in zip(found.equations[0].operands, first.loads, strict=True)
-        if "y" in dict(load.imap) and "x" not in dict(load.imap)
-    )
-    return {
-        "late": before.op.name,
-        "twice": "X",
-        "quarter": split,
-        "times": [dict(by_hand.grid)["x"], grid["x"]],
-        "enough": grid["y"],
-    }
-
-
-def _first_block(graph: KernelGraph) -> BlockGraph:
-    (_, block), *_ = graph.blocks
-    return block
 
 
 def _prefers_two(value: Any) -> str:

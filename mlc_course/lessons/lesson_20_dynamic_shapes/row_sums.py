@@ -102,10 +102,3 @@ def run_variant(name: str, rows: Rows) -> Outcome:
         if not memory.fault and found != expected:
             memory.fault = f"the sum of row {row} is {found:g}, and should be {expected:g}"
     return Outcome(memory.fault, memory.instructions)
-
-
-def best_variant(rows: Rows) -> str:
-    """Return the variant of fewest instructions among those that are right."""
-    outcomes = {name: run_variant(name, rows) for name in VARIANTS}
-    right = (name for name, outcome in outcomes.items() if not outcome.fault)
-    return min(right, key=lambda name: outcomes[name].instructions)

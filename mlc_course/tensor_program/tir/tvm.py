@@ -97,6 +97,7 @@ __all__ = [
     "meta_schedule",
     "rewrite",
     "runtime_library",
+    "on_one_thread",
     "same_structure",
     "shared_tensor",
     "substitute",
@@ -294,6 +295,20 @@ def rewrite(root: Any, kind: type, change: Callable[[Any, Any], Any]) -> Any:
 def substitute(root: Any, values: Mapping[Any, Any]) -> Any:
     """An expression with values in place of variables."""
     return tvm_ffi.structural_map(root, (tirx.Var, lambda var: values.get(var, var)))
+
+
+def on_one_thread(function: PrimFunc) -> PrimFunc:
+    """The function with serial loops in place of parallel ones."""
+
+    def serial(loop: tirx.For) -> tirx.For:
+        if loop.kind != tirx.ForKind.PARALLEL:
+            return loop
+        parts = loop.body, loop.thread_binding, loop.annotations, loop.step
+        return tirx.For(loop.loop_var, loop.min, loop.extent, tirx.ForKind.SERIAL, *parts)
+
+    found = tvm_ffi.structural_map(function, (tirx.For, serial))
+    assert isinstance(found, PrimFunc)
+    return found
 
 
 def dump_program(module: IRModule) -> str:

@@ -28,7 +28,7 @@ from mlc_course.tensor_program.processor.assembly_code import (
 )
 from mlc_course.tensor_program.processor.operations import flops
 from mlc_course.tensor_program.schedule import steps
-from mlc_course.tensor_program.tir import Schedule, Target, assembly_text, te
+from mlc_course.tensor_program.tir import Schedule, Target, assembly_text, on_one_thread, te
 
 LANES = machine.describe().lanes
 ON_X86 = platform.machine() in ("x86_64", "AMD64")
@@ -246,7 +246,7 @@ def test_x86_the_inner_loop_is_counted_and_the_stack_everywhere() -> None:
 
 
 def test_the_loops_of_a_program_do_its_operations() -> None:
-    program = in_registers(RegisterTile(4, 2))
+    program = on_one_thread(in_registers(RegisterTile(4, 2 * LANES)).mod["main"])
     hot, *others = arithmetic_loops(program)
     assert hot == assembly(program)
     # LLVM writes four copies of the loop, of a quarter of the work each, or one.
