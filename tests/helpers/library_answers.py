@@ -1,6 +1,11 @@
-"""What the package itself would answer: every public function that takes the arguments, tried.
+"""What the package itself would answer: its functions, its schedules and its values, tried.
 
-Run as a program with the names of assignments: prints, as JSON, how many functions were tried and
+A function is asked for: every function that takes the arguments answers. A schedule is asked for:
+every function that changes the program does. A value is asked for: every constant of a lesson, and
+whatever its functions without arguments return. In lessons the names with an underscore count too,
+because an answer may use them.
+
+Run as a program with the names of assignments: prints, as JSON, how many answers were tried and
 which earn a graded cell. It runs functions with arguments that they do not expect, so it does so in
 a process of its own, which may write no file.
 """
@@ -20,19 +25,23 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import mlc_course
-from mlc_course.grading.checks import Demand, findings_here
+from mlc_course.grading.checks import RATIO, Demand, findings_here
 from mlc_course.grading.checks.pruning import Prunes
 from mlc_course.grading.course import read_exam
-from mlc_course.grading.process import Called, Verdict
+from mlc_course.grading.process import Called, Given, Scheduled, Verdict, values
+from mlc_course.tensor_program.tir import Schedule
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 SECONDS = 0.1  # of one call
+LESSONS = "mlc_course.lessons."
+LONGEST = 20_000  # characters of a value
 SLOW: set[int] = set()  # functions that took longer, and are not asked again
 # They start programs, measure for long, or are the machinery of grading itself.
 LEFT_OUT = ("mlc_course.commands", "mlc_course.grading.process", "mlc_course.grading.course")
@@ -45,23 +54,46 @@ class TooLong(BaseException):
 
 @cache
 def functions() -> tuple[tuple[str, Function], ...]:
-    """The public functions, classes and methods of the package by their full names."""
+    """The functions, classes and methods of the package by their full names."""
     found: dict[int, tuple[str, Function]] = {}
+    for name, value in _named("mlc_course."):
+        for each, function in _of(name, value):
+            found.setdefault(id(function), (each, function))
+    return tuple(found.values())
+
+
+@cache
+def constants() -> dict[str, str]:
+    """The values that lessons hold, as text, with their full names; a number fits by chance."""
+    found: dict[str, str] = {}
+    for name, value in _named(LESSONS):
+        if inspect.isfunction(value) and value.__module__.startswith(LESSONS) and takes(value, 0):
+            with contextlib.suppress(TooLong, Exception), limited(1.0):
+                found.setdefault(values.to_text(value()), f"{name}()")
+        with contextlib.suppress(Exception):
+            if not isinstance(value, int | float):
+                found.setdefault(values.to_text(value), name)
+    return {text: name for text, name in found.items() if len(text) < LONGEST}
+
+
+def _named(beginning: str) -> Iterator[tuple[str, Any]]:
+    """What modules hold, with its full name."""
     for info in pkgutil.walk_packages(mlc_course.__path__, "mlc_course."):
         if info.name.endswith("__main__") or info.name.startswith(LEFT_OUT):
+            continue
+        if not info.name.startswith(beginning):
             continue
         try:
             module = importlib.import_module(info.name)
         except ImportError:
             continue
-        for name, value in vars(module).items():
-            for each, function in _of(f"{info.name}.{name}", value):
-                found.setdefault(id(function), (each, function))
-    return tuple(found.values())
+        yield from ((f"{info.name}.{name}", value) for name, value in vars(module).items())
 
 
 def _of(name: str, value: Any) -> Iterator[tuple[str, Function]]:
-    if name.rpartition(".")[2].startswith("_") or not callable(value):
+    if not callable(value) or name.rpartition(".")[2].startswith("__"):
+        return
+    if name.rpartition(".")[2].startswith("_") and not name.startswith(LESSONS):
         return
     if not str(getattr(value, "__module__", "")).startswith("mlc_course"):
         return
@@ -86,6 +118,17 @@ def answers(assignment: str) -> tuple[int, list[str]]:
     exam = read_exam(SOLUTIONS / assignment / f"{assignment}.ipynb")
     tried, earned = 0, []
     for test in exam.tests:
+        for kind, candidates, earns in (
+            (Given, constants().items(), _value_earns),
+            (Scheduled, _schedules(), _schedule_earns),
+        ):
+            asked = [d for d in test.demands if isinstance(d.subject, kind)]
+            for answer in sorted({d.subject.answer.name for d in asked}):
+                own = [d for d in asked if d.subject.answer.name == answer]
+                for candidate, name in candidates:
+                    tried += 1
+                    if earns(own, candidate):
+                        earned.append(f"{test.grade_id}: {answer} = {name}")
         names = {d.subject.answer.name for d in test.demands if isinstance(d.subject, Called)}
         for answer in sorted(names):
             demands = [
@@ -98,6 +141,40 @@ def answers(assignment: str) -> tuple[int, list[str]]:
                 if _earns(demands, _ordered(function, order)):
                     earned.append(f"{test.grade_id}: {answer} = {name}")
     return tried, earned
+
+
+def _schedules() -> list[tuple[Function, str]]:
+    """The functions of a schedule, where a function says what it takes."""
+    return [
+        (each, name) for name, each in functions() if inspect.isfunction(each) and takes(each, 1)
+    ]
+
+
+def _value_earns(demands: list[Demand], text: str) -> bool:
+    return all(_is_met(replace(d, subject=Given(values.from_text(text)))) for d in demands)
+
+
+def _schedule_earns(demands: list[Demand], function: Function) -> bool:
+    def answer(sch: Schedule) -> None:
+        with limited(1.0):
+            function(sch)
+
+    return id(function) not in SLOW and all(
+        _is_met(replace(d, subject=replace(d.subject, answer=answer))) for d in demands
+    )
+
+
+def _is_met(demand: Demand) -> bool:
+    """Whether all checks but races are met; the first that is not ends it."""
+    for check in sorted(demand.checks, key=lambda each: each.kind == "correctness"):
+        if check.kind != RATIO:
+            try:
+                found = findings_here(replace(demand, checks=(check,)))
+            except TooLong:
+                return False
+            if any(each.verdict is Verdict.UNMET for each in found):
+                return False
+    return True
 
 
 def _arguments(demands: list[Demand]) -> int:
@@ -140,14 +217,14 @@ def _plain(result: Any) -> Any:
 
 
 @contextlib.contextmanager
-def limited() -> Iterator[None]:
-    """A call that takes no longer than ``SECONDS`` and prints nothing."""
+def limited(seconds: float = SECONDS) -> Iterator[None]:
+    """A call that takes no longer than this and prints nothing."""
 
     def stop(number: int, frame: Any) -> None:
         raise TooLong
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             yield
