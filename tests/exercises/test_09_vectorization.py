@@ -151,6 +151,24 @@ RIGHT = [
     ("columns-test", in_lanes(CUT.replace("16", "LANES"), BETWEEN, AS_LANES, ZEROS_FIRST)),
     (
         "columns-test",
+        in_lanes(CUT, BETWEEN, AS_LANES, 'steps.parallel(sch, "S", "j_0")', ZEROS_FIRST),
+    ),
+    (
+        "columns-test",  # four times LANES at a time, where there are so many
+        in_lanes(
+            'steps.split(sch, "S", "j", 64, partial=True)',
+            BETWEEN,
+            'steps.split(sch, "S", "j_1", 16)',
+            'steps.vectorize(sch, "S", "j_1_1")',
+            ZEROS_FIRST,
+        ),
+    ),
+    (
+        "dots-test",
+        in_sums(SEVERAL, ROW_BY_ROW, 'steps.parallel(sch, "S", "m")', *LANES_INSIDE, ZEROS),
+    ),
+    (
+        "columns-test",
         in_lanes(
             'j, k = sch.get_loops(sch.get_sblock("S"))',
             "outer, inner = sch.split(j, [None, 16])",

@@ -30,7 +30,9 @@ def pack_a(*lines: str) -> str:
     return START + "".join(f"    {line}\n" for line in lines)
 
 
-def kernel(rows: int, vectors: int, *, width: str = "lanes", order: str = "km") -> str:
+def kernel(
+    rows: int, vectors: int, *, width: str = "lanes", order: str = "km", more: str = ""
+) -> str:
     """A micro-kernel that cuts its rows into vectors of ``width``, or leaves them whole."""
     cut = width != "whole"
     columns = '"n_1_1"' if cut else '"n_1"'
@@ -46,6 +48,7 @@ def kernel(rows: int, vectors: int, *, width: str = "lanes", order: str = "km") 
             f'steps.split(sch, "C", "n_1", {width})' if cut else "",
             'steps.unroll(sch, "C", "m_1")',
             f'steps.vectorize(sch, "C", {columns})',
+            more,
             'steps.hoist_init(sch, "C", "k")',
         )
     )
@@ -146,6 +149,7 @@ RIGHT = [
     ("pack-test", START + PACK + '    steps.hoist_init(sch, "C", "k")\n'),
     ("pack-test", START + PACK + '    data_steps.stage(sch, "C", "B")\n'),
     ("spills-test", kernel(4, 3)),
+    ("spills-test", kernel(4, 3, more='steps.parallel(sch, "C", "m_0")')),
     ("shapes-test", shapes([700, 640], [1, 6400])),
     (
         "repair-test",

@@ -14,9 +14,11 @@ from dodges import program_of
 
 from mlc_course.grading.checks import RATIO, Examined, examine
 from mlc_course.grading.process import Bench, Scheduled, Verdict
+from mlc_course.machine import describe
 from mlc_course.tensor_program.problems import Workload
 from mlc_course.tensor_program.tir import dump_program
 
+LANES = describe().lanes
 Make = Callable[[Workload], str]  # the body of a program for a problem
 
 
@@ -91,34 +93,61 @@ for j in range(16, {columns}):
     )
 
 
+def scalars_beside_vectors(problem: Workload) -> str:
+    """Behind each 16 columns in lanes, up to 13 more are summed one by one in the same loop."""
+    rows, columns = problem.operands[-1].shape
+    made = [ROOM, 'u = T.sblock_alloc_buffer((13,), scope="local")\n']
+    first = 0
+    while first < columns:
+        rest = min(13, columns - first - 16)
+        made.append(f"""
+for j in T.vectorized(16):
+    t[j] = T.float32(0)
+for j in T.unroll({rest}):
+    u[j] = T.float32(0)
+for k in range({rows}):
+    for j in T.vectorized(16):
+        t[j] = t[j] + w[k] * X[k, {first} + j]
+    for j in T.unroll({rest}):
+        u[j * 7 % {rest}] = u[j * 7 % {rest}] + w[k] * X[k, {first + 16} + j * 5 % {rest}]
+for j in T.vectorized(16):
+    S[{first} + j] = t[j]
+for j in T.unroll({rest}):
+    S[{first + 16} + j * 5 % {rest}] = u[j * 7 % {rest}]
+""")
+        first += 16 + rest
+    return "".join(made)
+
+
 # --- 09: S[m] += X[m, k] * w[k] -------------------------------------------------------------------
 
 
-def chains_of_one_row(problem: Workload) -> str:
-    """Two rows have four registers of sums each; every other row has one."""
-    rows, columns = problem.operands[0].shape
-
-    def row(first: int, count: int, wide: int) -> str:
-        adds = "\n".join(
-            f"        for l in T.vectorized(16):\n"
-            f"            t[{n * 16} + l] = t[{n * 16} + l] + "
-            f"X[m, k * {wide * 16} + {n * 16} + l] * w[k * {wide * 16} + {n * 16} + l]"
-            for n in range(wide)
-        )
-        return f"""
-for m in range({first}, {first + count}):
-    for l in T.vectorized({wide * 16}):
-        t[l] = T.float32(0)
-    for k in range({columns // wide // 16}):
-{adds}
+def sums_of_rows(first: int, last: int, columns: int, registers: int) -> str:
+    """Rows of which each has this many registers of sums."""
+    wide = registers * LANES
+    adds = "".join(
+        f"""
+        for n in T.vectorized({LANES}):
+            t[{at} + n] = t[{at} + n] + X[m, k * {wide} + {at} + n] * w[k * {wide} + {at} + n]"""
+        for at in range(0, wide, LANES)
+    )
+    return f"""
+for m in range({first}, {last}):
+    for n in T.vectorized({wide}):
+        t[n] = T.float32(0)
+    for k in range({columns // wide}):{adds}
     S[m] = T.float32(0)
-    for l in range({wide * 16}):
-        S[m] = S[m] + t[l]
+    for n in range({wide}):
+        S[m] = S[m] + t[n]
 """
 
-    room = 't = T.sblock_alloc_buffer((64,), scope="local")\n'
-    others = (row(first, 1, 1) for first in range(2, rows))
-    return room + row(0, min(2, rows), 4) + "".join(others)
+
+def chains_of_some_rows(problem: Workload) -> str:
+    """Two rows have four registers of sums each; every other row has one."""
+    rows, columns = problem.operands[0].shape
+    room = f't = T.sblock_alloc_buffer(({4 * LANES},), scope="local")\n'
+    others = (sums_of_rows(row, row + 1, columns, 1) for row in range(2, rows))
+    return room + sums_of_rows(0, 2, columns, 4) + "".join(others)
 
 
 # --- 07: C[m, n] += A[m, k] * B[k, n] -------------------------------------------------------------
@@ -205,7 +234,8 @@ ASSIGNMENTS = {
         ("09", "columns-test", the_hottest_of_several, "a loop with much work is not vector code"),
         ("09", "columns-test", behind_a_condition, "conditions that seldom hold"),
         ("09", "columns-test", beside_loops_of_unknown_length, "not vector code"),
-        ("09", "dots-test", chains_of_one_row, "one chain"),
+        ("09", "columns-test", scalars_beside_vectors, "much of the work in a loop is not in"),
+        ("09", "dots-test", chains_of_some_rows, "one chain"),
         ("07", "in-registers-test", tiles_of_some_rows, "sums leave their registers"),
         ("10", "race-test", one_busy_worker, "one worker does most of the work"),
         ("10", "race-test", one_busy_worker_among_idle_ones, "computes more than its problem"),

@@ -147,7 +147,7 @@ class WritesOut:
                     "the result is in another array",
                     expected="return out, after writing each of its elements",
                     got="something else is returned",
-                    hint="a program of a compiler writes where it is told to, and gets no new memory",
+                    hint="a compiled program writes where it is told to, and gets no new memory",
                 )
             _check_written(out, np.maximum(given[0] @ given[1] + given[2], 0))
             if not all(map(np.array_equal, given, (X, W, b))):

@@ -46,6 +46,7 @@ class Assembly:
     stores: int
     spills: int  # of vector registers to the stack and back, around calls too, wherever it computes
     flops: int  # of the loop in a call of its function, as far as the text tells
+    vector_share: float  # of all float32 that arithmetic works on: those in vectors of vector_bits
 
     @property
     def lanes(self) -> int:
@@ -202,6 +203,7 @@ def _counts(loop: tuple[str, ...], runs: int, spills: int, syntax: Syntax, cpu: 
         loads=syntax.count(syntax.load, loop),
         stores=syntax.count(syntax.store, loop),
         spills=spills,
+        vector_share=sum(n for n in bits if n == max(bits)) / sum(bits),
         flops=runs * sum(n * (1 + two) for n, two in zip(bits, fused, strict=True)) // FLOAT32_BITS,
     )
 

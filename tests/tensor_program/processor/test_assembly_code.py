@@ -238,6 +238,7 @@ def test_x86_the_inner_loop_is_counted_and_the_stack_everywhere() -> None:
         stores=1,
         spills=2,
         flops=16_384,  # two loops that do not tell how often they run: 16 times each
+        vector_share=1.0,
     )
     assert (found.lanes, found.instructions) == (16, 6)
     assert str(found) == (
