@@ -149,14 +149,25 @@ for k, i, j in T.grid(16, 16, 16):
 """
 
 
+LOOPS_AND_A_BLOCK = """
+for i, j in T.grid(16, 16):
+    C[i, j] = T.float32(0)
+for i, j, k in T.grid(16, 16, 16):
+    with T.sblock("C"):
+        vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+        C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+
+
 @pytest.mark.parametrize(
     "answer",
     [
         product(order="i, k, j", kinds="SRS"),
         product(init="with T.init():\n    C[vi, vj] = 0"),
         program("product", TWO_BLOCKS, A="(16, 16)", B="(16, 16)", C="(16, 16)"),
+        program("product", LOOPS_AND_A_BLOCK, A="(16, 16)", B="(16, 16)", C="(16, 16)"),
     ],
-    ids=["another order", "an integer zero", "two blocks"],
+    ids=["another order", "an integer zero", "two blocks", "zeros by loops alone"],
 )
 def test_other_products(complain: Complain, answer: str) -> None:
     assert not complain(ASSIGNMENT, "bug-hunt-test", answer)
