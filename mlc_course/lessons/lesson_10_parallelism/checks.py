@@ -185,7 +185,7 @@ class FulfilsWishes:
                 raise UnmetCheck(
                     f"no number of workers, for ({serial:.4g}, {wish:.4g})",
                     expected="None" if wish * serial >= 1 else "a whole number, 1 or more",
-                    got=found,
+                    got=shown(found),
                     hint="how fast is a program of this share on endlessly many workers?",
                 )
             for workers, enough in ((found, True), (found - 1, False)):
