@@ -110,6 +110,9 @@ def run(
     left += tuple(Left(each.path, FAILED) for each in failed)
     results, said, has_all = report.write(marks, left)
     print(json.dumps(_record(results, left), indent=2) if as_json else _rows(results))
+    without = [each.student for each in submissions if each not in {*graded, *wanted}]
+    if without:
+        said.append(_without_marks(without))
     said.append(f"marks: {out}   feedback: {files.feedback}   the class: {files.of_class}")
     if left:
         said.append(_left_lines(left, files.not_graded))
@@ -167,6 +170,16 @@ def _left_lines(left: Sequence[Left], path: Path) -> str:
     return "\n".join(lines)
 
 
+def _without_marks(students: Sequence[str]) -> str:
+    """Say whose submissions have no marks yet, because others were asked for with ``--only``."""
+    shown = ", ".join(students[:MOST_LEFT])
+    more = f", and {len(students) - MOST_LEFT} more" if len(students) > MOST_LEFT else ""
+    return (
+        f"not in the tables, because not graded yet: {len(students)}: {shown}{more}\n"
+        "  hint      the same command without --only grades them"
+    )
+
+
 def _which_sandbox(name: str) -> str:
     if name == BUBBLEWRAP:
         return "sandbox: bubblewrap; no network, no files but their own, limits on everything"
@@ -194,5 +207,5 @@ def _rows(results: Sequence[Result]) -> str:
         lines.append(f"... and {len(results) - MOST_ROWS} more")
     if results:
         middle = statistics.median(each.percent for each in results)
-        lines.append(f"{len(results)} submissions, half of them above {middle:.0f} %")
+        lines.append(f"{len(results)} submissions, the median is {middle:.0f} %")
     return "\n".join(lines)

@@ -83,6 +83,7 @@ class MarksFiles:
         said = [f"for {found.platform}: {found.filled} marks in {path}"]
         for what, items in (
             ("scaled", found.notes),
+            ("other marks replaced", found.replaced),
             ("not filled in", found.refused),
             ("handed in nothing", found.missing),
         ):

@@ -23,6 +23,13 @@ def points_in_formgrader(root: Path, assignments: Collection[str]) -> dict[Place
     return {Place(*at): points for at, points in points_by_person(assignments, root=root).items()}
 
 
+def extra_in_formgrader(root: Path, assignments: Collection[str]) -> dict[Place, float]:
+    """The extra credit that persons gave there."""
+    from mlc_course.grading.nbgrader import extra_credit
+
+    return {Place(*at): points for at, points in extra_credit(assignments, root=root).items()}
+
+
 def fill(
     root: Path, folder: Path, submissions: Sequence[Submission], results: Sequence[Result]
 ) -> tuple[list[str], set[Place]]:
@@ -56,7 +63,7 @@ def fill(
     filled = {
         Place(entry.assignment, name, entry.student)
         for entry in entries
-        for name in entry.by_person
+        for name in (*entry.by_person, *entry.no_answer)
     }
     if pages:
         said.append(f"pages for nbgrader release_feedback: {pages}")

@@ -104,7 +104,10 @@ class MarksReport:
             for each in self.submissions
         }
         late = {work: self.rules.late(work, time) for work, time in times.items()}
-        results = results_of(marks, self.questions, answers, points, overruled, late)
+        extra: dict[Place, float] = {}
+        if self.has_gradebook:
+            extra = marks_gradebook.extra_in_formgrader(self.root, self.assignments)
+        results = results_of(marks, self.questions, answers, points, overruled, late, extra)
         files.write_by_hand(self.questions, answers, points)
         said += files.write(results, left)
         files.write_class(results, same_answers(self.submissions, self.exams, self.solutions))

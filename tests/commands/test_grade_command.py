@@ -73,12 +73,28 @@ def test_one_student_is_graded_again_with_the_same_seed_and_the_table_keeps_the_
 
 
 def test_only_before_anybody_is_graded_grades_only_them(
-    course: Path, graded: list[tuple[str, int]]
+    course: Path, graded: list[tuple[str, int]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for student in ("ada", "bob"):
         hand_in_to(course / "class", student)
     assert run(course, "--no-gradebook", "--only", "ada") == 0
     assert students(course) == ["ada"]
+    assert "not in the tables, because not graded yet: 1: bob" in capsys.readouterr().err
+
+
+def test_what_came_again_and_is_not_asked_for_is_named(
+    course: Path, graded: list[tuple[str, int]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for student in ("ada", "bob"):
+        hand_in_to(course / "class", student)
+    assert run(course, "--no-gradebook") == 0
+    assert "not in the tables" not in capsys.readouterr().err
+    hand_in_to(course / "class", "bob", why="It is.")
+    assert run(course, "--no-gradebook", "--only", "ada") == 0
+    assert students(course) == ["ada"]
+    assert "not graded yet: 1: bob" in capsys.readouterr().err
+    assert run(course, "--no-gradebook") == 0
+    assert students(course) == ["ada", "bob"]
 
 
 @pytest.mark.parametrize(
@@ -246,6 +262,62 @@ def test_an_answer_that_comes_later_waits_in_the_gradebook_too(
         assert run(course) == 0
         assert rows(course)["ada"]["waiting"] == "1"
         assert in_gradebook() == (None, None, True)
+
+
+def set_in_formgrader(course: Path, cell: str, **scores: float) -> None:
+    """Give ada these scores for a cell, such as ``manual_score``."""
+    with open_gradebook(settings(course).CourseDirectory.db_url) as book:
+        for name, points in scores.items():
+            setattr(book.find_grade(cell, NAME, NAME, "ada"), name, points)
+        book.db.commit()
+
+
+def test_points_that_an_emptied_answer_is_given_again_in_formgrader_count(
+    course: Path, graded: list[tuple[str, int]]
+) -> None:
+    hand_in_to(course / "class", "ada")
+    assert run(course) == 0
+    set_in_formgrader(course, "why", manual_score=3)
+    assert run(course) == 0
+    hand_in_to(course / "class", "ada", why="")
+    assert run(course) == 0
+    assert rows(course)["ada"]["by_hand"] == "why=0/4"
+    set_in_formgrader(course, "why", manual_score=3)  # it was in another cell
+    for _ in range(2):
+        assert run(course) == 0
+        assert rows(course)["ada"]["by_hand"] == "why=3/4"
+
+
+@pytest.mark.parametrize("points", [8 / 3, 0.1 + 0.2, 2.123456789])
+def test_points_with_many_digits_are_for_one_answer_too(
+    course: Path, graded: list[tuple[str, int]], points: float
+) -> None:
+    hand_in_to(course / "class", "ada")
+    assert run(course) == 0
+    set_in_formgrader(course, "why", manual_score=points)
+    assert run(course) == 0
+    hand_in_to(course / "class", "ada", why="Something else.")
+    assert run(course) == 0
+    assert rows(course)["ada"]["waiting"] == "1"
+
+
+@pytest.mark.parametrize("cell", ["why", "twice-test"])
+def test_extra_credit_that_a_person_gave_in_formgrader_counts(
+    course: Path, graded: list[tuple[str, int]], cell: str
+) -> None:
+    hand_in_to(course / "class", "ada")
+    assert run(course) == 0
+    set_in_formgrader(course, "why", manual_score=4)
+    set_in_formgrader(course, cell, extra_credit=0.5)
+    for _ in range(2):
+        assert run(course) == 0
+        (row,) = rows(course).values()
+        assert (row["points"], row["final"], row["out_of"]) == ("9.5", "9.5", "9")
+        assert f"{cell}: 0.5 extra by hand" in row["remarks"]
+        with open_gradebook(settings(course).CourseDirectory.db_url) as book:
+            assert book.find_submission(NAME, "ada").score == 9.5
+    page = (course / "out" / "marks_feedback" / "ada" / f"{NAME}.html").read_text()
+    assert f"0.5 points of extra credit for {cell}" in page
 
 
 def test_hostile_names_are_text_in_every_file(course: Path, graded: list[tuple[str, int]]) -> None:

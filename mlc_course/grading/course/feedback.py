@@ -38,6 +38,9 @@ PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_s
 <p>{{ result.late.note }}. {{ "%g" % result.points }} points were earned, {{ "%g" % result.final }}
 count.</p>
 {% endif %}
+{% for name, points in result.extra.items() %}
+<p>{{ "%g" % points }} points of extra credit for {{ name }} are in them.</p>
+{% endfor %}
 {% if result.waiting %}
 <p>Points for {{ result.waiting }} of your answers are still to be given by a person.</p>
 {% endif %}

@@ -36,13 +36,15 @@ class Result:
     """All points of one submission.
 
     ``overruled`` has the points that a person gave in formgrader for cells of tests, by their
-    ``grade_id``; they count in place of the grader's.
+    ``grade_id``; they count in place of the grader's. ``extra`` has the extra credit that a person
+    gave there, for cells of any kind; it is added.
     """
 
     marks: Marks
     by_person: tuple[ByPerson, ...] = ()
     overruled: Mapping[str, float] = field(default_factory=dict)
     late: Late = Late()
+    extra: Mapping[str, float] = field(default_factory=dict)
 
     def points_of(self, test: TestMarks) -> float:
         """Points of one test, a person's before the grader's."""
@@ -52,7 +54,8 @@ class Result:
     def points(self) -> float:
         """What was earned, before any penalty."""
         tests = sum(self.points_of(test) for test in self.marks.tests)
-        return tests + sum(each.points or 0.0 for each in self.by_person)
+        by_person = sum(each.points or 0.0 for each in self.by_person)
+        return tests + by_person + sum(self.extra.values())
 
     @property
     def final(self) -> float:

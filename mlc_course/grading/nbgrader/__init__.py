@@ -9,6 +9,7 @@ from mlc_course.grading.nbgrader.exercise_release import release, settings
 from mlc_course.grading.nbgrader.gradebook import (
     STUDENT,
     Entry,
+    extra_credit,
     points_by_person,
     record_marks,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "Entry",
     "exercise_release",
     "gradebook",
+    "extra_credit",
     "points_by_person",
     "record_marks",
     "release",

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 from nbformat.v4 import new_markdown_cell, new_notebook
@@ -90,20 +90,39 @@ def points_by_person(
 
     None where the course has no gradebook yet.
     """
+    grades = _grades(assignments, root)
+    return {place: float(each.manual) for place, each in grades if each.manual is not None}
+
+
+def extra_credit(
+    assignments: Iterable[str], *, root: Path = ROOT
+) -> dict[tuple[str, str, str], float]:
+    """The extra credit that persons gave in formgrader, by assignment, cell and student."""
+    return {place: float(each.extra) for place, each in _grades(assignments, root) if each.extra}
+
+
+class _Grade(NamedTuple):
+    """What a person gave for one cell."""
+
+    manual: float | None
+    extra: float | None
+
+
+def _grades(assignments: Iterable[str], root: Path) -> list[tuple[tuple[str, str, str], _Grade]]:
+    """All grades in the gradebook, by assignment, cell and student."""
     course = CourseDirectory(config=settings(root))
     file = course.db_url.removeprefix("sqlite:///")
     if file != course.db_url and not Path(file).exists():
-        return {}
-    found: dict[tuple[str, str, str], float] = {}
+        return []
+    found: list[tuple[tuple[str, str, str], _Grade]] = []
     with open_gradebook(course.db_url) as book:
         known = {each.name for each in book.assignments}
         for name in known.intersection(assignments):
             for submission in book.assignment_submissions(name):
                 for notebook in submission.notebooks:
                     for grade in notebook.grades:
-                        if grade.manual_score is not None:
-                            place = (name, grade.name, submission.student.id)
-                            found[place] = float(grade.manual_score)
+                        place = (name, grade.name, submission.student.id)
+                        found.append((place, _Grade(grade.manual_score, grade.extra_credit)))
     return found
 
 

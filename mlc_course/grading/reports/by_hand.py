@@ -18,7 +18,7 @@ from typing import NamedTuple
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import as_csv
 from mlc_course.grading.reports.questions import Question
-from mlc_course.grading.reports.sheets import alive, inert, number_in, read_sheet, records, refuse
+from mlc_course.grading.reports.sheets import alive, as_number, inert, number_in, records, refuse
 
 RECORDED = "recorded.json"
 COLUMNS = ("number", "student", "points", "out_of", "comment")
@@ -106,7 +106,7 @@ def _rows(
     path: Path, question: Question, known: Collection[str]
 ) -> list[tuple[str, dict[str, str]]]:
     rows, faults, seen = [], list[str](), set[str]()
-    for number, line in records(read_sheet(path, ("student", "points", "comment"))):
+    for number, line in records(path, ("student", "points", "comment")):
         student = alive(line["student"])
         fields = {name: line[name].strip() for name in ("points", "comment") if line[name].strip()}
         where = f"line {number}, {student!r}"
@@ -206,7 +206,7 @@ def sheet(question: Question, students: Sequence[str], points: Points) -> str:
     rows: list[Sequence[object]] = [COLUMNS]
     for number, student in enumerate(students, start=1):
         given = points.get(Place(question.assignment, question.name, student), Given())
-        number_of_points = "" if given.points is None else f"{given.points:g}"
+        number_of_points = "" if given.points is None else as_number(given.points)
         rows.append((
             number, inert(student), number_of_points, f"{question.out_of:g}", inert(given.comment)
         ))  # fmt: skip

@@ -43,10 +43,11 @@ found.</p>
 {% for each in assignments %}
 <h2>{{ each.name }}</h2>
 <p>{{ each.count }} submissions{% if each.refused %}, {{ each.refused }} of them refused{% endif %}
-{%- if each.late %}, {{ each.late }} late{% endif %}; half of them above
+{%- if each.late %}, {{ each.late }} late{% endif %}; the median is
 {{ "%.0f" % each.median }} %.
 {% if each.waiting %}
-{{ each.waiting }} answer{{ " waits" if each.waiting == 1 else "s wait" }} for points.
+{{ each.waiting }} answer{{ " waits" if each.waiting == 1 else "s wait" }} for points, and
+count{{ "s" if each.waiting == 1 }} 0 until then.
 {% endif %}
 </p>
 <div class="bars" role="img"
@@ -61,7 +62,7 @@ found.</p>
 <span class="quiet">(full)</span>, some (pale), waiting (striped)</th></tr>
 {% for row in each.exercises %}
 <tr><td>{{ row.name }}</td><td class="n">{{ "%g" % row.out_of }}</td>
-<td class="n">{{ "%.2g" % row.mean }}</td>
+<td class="n">{{ "%.2f" % row.mean }}</td>
 <td><div class="track" role="img"
  aria-label="{{ row.full }} all, {{ row.some }} some, {{ row.waits }} waiting, {{ row.none }} none">
 <div class="all" style="width: {{ '%.1f' % (100 * row.full / row.points|length) }}%"></div>
@@ -172,7 +173,8 @@ def page_of_class(results: Sequence[Result], same: Sequence[Same]) -> str:
 def _assignment(name: str, results: Sequence[Result]) -> dict[str, object]:
     bins = [0] * BINS
     for each in results:
-        bins[min(BINS - 1, int(each.percent * BINS / 100))] += 1
+        tens = int(round(each.percent, 6) * BINS / 100)  # 3 of 10 are 29.999999999999996 % of some
+        bins[min(max(0, tens), BINS - 1)] += 1  # a person may give more or less than there is
     slowest = max(results, key=lambda each: each.marks.seconds)
     return {
         "name": name,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,38 +18,49 @@ from typing import NamedTuple
 
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import Result
-from mlc_course.grading.reports.sheets import Sheet, number_in, read_sheet, written
+from mlc_course.grading.reports.sheets import Sheet, as_number, number_in, read_sheet, written
 
 CANVAS = ("Student", "ID", "Section")
 CANVAS_NAMES = ("Student", "SIS User ID", "SIS Login ID", "Integration ID")
 POINTS_POSSIBLE = "Points Possible"
 READ_ONLY = "(read only)"
 TEST_STUDENT = "Student, Test"  # Canvas's own, in every gradebook
+EXCUSED = "EX"  # in place of a mark, in Canvas
 CANVAS_COLUMN = re.compile(r"(?P<title>.*?)\s*\(\d+\)")
 MOODLE = ("Identifier", "Grade", "Maximum Grade")
 MOODLE_NAMES = ("Full name", "Email address", "ID number", "Username", "Identifier")
+CAN_BE_CHANGED = "Grade can be changed"  # where Moodle says No, it passes over the row
 WITH_ID = re.compile(r"(?P<name>.+)_(?P<id>\d+)", re.DOTALL)  # of a student, as layouts name it
 
 
 class Row(NamedTuple):
-    """One line of a platform's table: its number there, whose it is, and the names for them."""
+    """One line of a platform's table: its number there, whose it is, and the names for them.
+
+    ``is_closed`` where the platform takes no mark in this line.
+    """
 
     at: int
     platform_id: str
     name: str
     names: frozenset[str]
+    is_closed: bool = False
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A platform's table with marks in it, and what could not be filled in, in sentences."""
+    """A platform's table with marks in it, and what could not be filled in, in sentences.
+
+    ``missing`` are those in the platform's table who handed in nothing, or not all assignments, and
+    ``replaced`` the marks that were in the table and are others now.
+    """
 
     text: str
     platform: str
     filled: int
-    missing: tuple[str, ...]  # in the platform's table, with nothing handed in
+    missing: tuple[str, ...]
     refused: tuple[str, ...]
     notes: tuple[str, ...]
+    replaced: tuple[str, ...]
 
 
 def fill(
@@ -58,8 +70,9 @@ def fill(
 
     ``columns`` are the names that assignments have in Canvas, where they have others; ``only`` is
     the one assignment to take. A student is found by the platform's id, which downloads carry in
-    their names, or by an exact name; where the id is one person's and the name another's, nobody
-    is marked. Answers that wait for a person leave the field as it was.
+    their names, or by an exact name; where the id is one person's and the name another's, or two
+    students are one person, nobody is marked. Answers that wait for a person leave the field as it
+    was, and so do those whom Canvas excuses and those whose mark Moodle has locked.
 
     Raises ``UsageError`` for another file, and where it cannot be told which assignment is meant.
     """
@@ -162,7 +175,8 @@ def _moodle(path: Path, sheet: Sheet, results: Sequence[Result]) -> Filled:
         found = re.search(r"(\d+)\s*$", line[at["Identifier"]])
         names = frozenset(line[at[each]].strip() for each in MOODLE_NAMES if each in at)
         name = line[at.get("Full name", at["Identifier"])]
-        rows.append(Row(number, found[1] if found else "", name, names - {""}))
+        is_closed = CAN_BE_CHANGED in at and line[at[CAN_BE_CHANGED]].strip() == "No"
+        rows.append(Row(number, found[1] if found else "", name, names - {""}, is_closed))
     maximum = {line[at["Maximum Grade"]] for line in sheet.lines}
     if len(maximum) != 1:
         raise UsageError(f"{path}: no one Maximum Grade", expected="one", got=", ".join(maximum))
@@ -179,32 +193,61 @@ def _filled(
     places: Mapping[str, tuple[int, str]],
 ) -> Filled:
     lines = [list(line) for line in sheet.lines]
-    taken: dict[tuple[int, int], str] = {}
+    rows_of = [_row(each.marks.student, rows) for each in results]
+    students: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+    for each, row in zip(results, rows_of, strict=True):
+        if isinstance(row, Row):
+            students[row.at, each.marks.assignment].append(each.marks.student)
     most = {name: _most(path, name, possible) for name, (_, possible) in places.items()}
-    refused, notes, filled = list[str](), list[str](), 0
-    for each in results:
+    refused, replaced, notes, filled = list[str](), list[str](), list[str](), 0
+    for each, row in zip(results, rows_of, strict=True):
         student, assignment = each.marks.student, each.marks.assignment
-        column = places[assignment][0]
-        row = _row(student, rows)
         if isinstance(row, str):
             refused.append(row)
-        elif (row.at, column) in taken:
-            refused.append(f"{student!r} and {taken[row.at, column]!r} are both {row.name!r}")
+            continue
+        same, column = students[row.at, assignment], places[assignment][0]
+        before = lines[row.at][column].strip()
+        if len(same) > 1:
+            refused.append(f"{' and '.join(map(repr, same))} are both {row.name!r}")
         elif each.waiting:
             refused.append(f"{student!r}, {assignment}: waits for points by hand")
+        elif row.is_closed:
+            refused.append(f"{student!r}, {assignment}: {platform} has locked the mark")
+        elif before.upper() == EXCUSED:
+            refused.append(f"{student!r}, {assignment}: excused in {platform}")
         else:
-            taken[row.at, column] = student
             scaled = each.final * most[assignment] / each.out_of if each.out_of else 0.0
-            lines[row.at][column] = f"{round(scaled, 2):g}"
+            mark = as_number(round(scaled, 2))
+            lines[row.at][column] = mark
             filled += 1
+            if before and not _is_number(before, float(mark)):
+                replaced.append(f"{row.name}, {assignment}: {before} by {mark}")
     for assignment, (_, possible) in places.items():
         out_of = next(each.out_of for each in results if each.marks.assignment == assignment)
         if most[assignment] != out_of:
             notes.append(f"{assignment}: {out_of:g} points are {possible.strip()} in {platform}")
-    found = {row.at for each in results if isinstance(row := _row(each.marks.student, rows), Row)}
-    missing = tuple(row.name for row in rows if row.at not in found)
-    text = written(replace(sheet, lines=tuple(map(tuple, lines))))
-    return Filled(text, platform, filled, missing, tuple(dict.fromkeys(refused)), tuple(notes))
+    missing = []
+    for row in rows:
+        absent = [assignment for assignment in places if (row.at, assignment) not in students]
+        if absent:
+            is_all = len(absent) == len(places)
+            missing.append(row.name if is_all else f"{row.name} ({', '.join(absent)})")
+    return Filled(
+        written(replace(sheet, lines=tuple(map(tuple, lines)))),
+        platform,
+        filled,
+        tuple(missing),
+        tuple(dict.fromkeys(refused)),
+        tuple(notes),
+        tuple(replaced),
+    )
+
+
+def _is_number(text: str, number: float) -> bool:
+    try:
+        return number_in(text) == number
+    except ValueError:
+        return False
 
 
 def _most(path: Path, assignment: str, possible: str) -> float:

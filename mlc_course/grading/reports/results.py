@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from mlc_course.grading.course import ByPerson, Late, Marks, Result, Submission
@@ -34,8 +35,15 @@ def results_of(
     points: Points,
     overruled: Mapping[Place, float],
     late: Mapping[Work, Late],
+    extra: Mapping[Place, float] | None = None,
 ) -> list[Result]:
-    """The result of each submission; an answer that is not there needs no person to have 0."""
+    """The result of each submission; an answer that is not there needs no person to have 0.
+
+    ``overruled`` are a person's points for cells of tests, and ``extra`` their extra credit.
+    """
+    credit: defaultdict[Work, dict[str, float]] = defaultdict(dict)
+    for place, more in (extra or {}).items():
+        credit[place.student, place.assignment][place.question] = more
     found = []
     for each in marks:
         hand = [
@@ -45,8 +53,8 @@ def results_of(
         ]
         places = {t.grade_id: Place(each.assignment, t.grade_id, each.student) for t in each.tests}
         own = {name: overruled[place] for name, place in places.items() if place in overruled}
-        when = late.get((each.student, each.assignment), Late())
-        found.append(Result(each, tuple(hand), own, when))
+        work = each.student, each.assignment
+        found.append(Result(each, tuple(hand), own, late.get(work, Late()), credit[work]))
     return found
 
 

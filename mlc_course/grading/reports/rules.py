@@ -17,7 +17,7 @@ from typing import Any
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import Late, Submission
 from mlc_course.grading.handed_in import HandedIn
-from mlc_course.grading.reports.sheets import alive, read_sheet, records, refuse
+from mlc_course.grading.reports.sheets import alive, records, refuse
 
 RULES = "rules.toml"  # beside the solutions
 DAY_S = 24 * 60 * 60
@@ -110,7 +110,7 @@ def read_rules(
         None if most_days is None else _whole(path, "most_days", most_days),
         _whole(path, "drop_lowest", tree.get("drop_lowest", 0)),
         due,
-        _days_late(path, tree.get("days_late"), submissions),
+        _days_late(path, tree.get("days_late"), submissions, known),
         columns,
     )
 
@@ -155,17 +155,26 @@ def _whole(path: Path, name: str, value: object) -> int:
     return value
 
 
-def _days_late(path: Path, name: object, submissions: Sequence[Submission]) -> dict[Work, int]:
-    """Days from a table beside the rules, with the columns student, assignment and days."""
+def _days_late(
+    path: Path, name: object, submissions: Sequence[Submission], assignments: Collection[str]
+) -> dict[Work, int]:
+    """Days from a table beside the rules, with the columns student, assignment and days.
+
+    The table is for the whole course: a line on an assignment that nobody handed in here is passed
+    over.
+    """
     if name is None:
         return {}
     if not isinstance(name, str):
         raise UsageError(f"{path}: days_late", expected="the name of a CSV file", got=name)
     table, known = path.parent / name, {(each.student, each.assignment) for each in submissions}
+    elsewhere = set(assignments) - {each.assignment for each in submissions}
     found, faults = dict[Work, int](), list[str]()
-    for number, line in records(read_sheet(table, ("student", "assignment", "days"))):
+    for number, line in records(table, ("student", "assignment", "days")):
         work, days = (alive(line["student"]), line["assignment"].strip()), line["days"].strip()
         where = f"line {number}, {work[0]!r}, {work[1]!r}"
+        if work[1] in elsewhere:
+            continue
         if work not in known:
             faults.append(f"{where}: no such submission")
         elif work in found:

@@ -63,12 +63,29 @@ def read_sheet(path: Path, wanted: Sequence[str]) -> Sheet:
     )
 
 
-def records(sheet: Sheet) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Each line that has something, with its number as an editor counts it when none is split."""
-    for number, line in enumerate(sheet.lines, start=2):
-        if any(field.strip() for field in line):
-            padded = (*line, *[""] * len(sheet.header))
-            yield number, dict(zip(sheet.names, padded, strict=False))
+def records(path: Path, wanted: Sequence[str]) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Each line that has something, with its number as an editor counts it when none is split.
+
+    Raises ``UsageError`` for no table, for one that has a column of ``wanted`` twice, and for a
+    line with more fields than columns, such as ``ada,2,5`` for 2.5: its fields are in wrong places.
+    """
+    sheet = read_sheet(path, wanted)
+    filled = [
+        (number, line)
+        for number, line in enumerate(sheet.lines, start=2)
+        if any(field.strip() for field in line)
+    ]
+    twice = [f"column {name} twice" for name in wanted if sheet.names.count(name) > 1]
+    columns = len(sheet.header)
+    longer = [
+        f"line {number}: {len(line)} fields for {columns} columns"
+        for number, line in filled
+        if len(line) > columns
+    ]
+    refuse(path, twice + longer, f"each of {', '.join(wanted)} once, and quotes around 2,5")
+    for number, line in filled:
+        padded = (*line, *[""] * columns)
+        yield number, dict(zip(sheet.names, padded, strict=False))
 
 
 def written(sheet: Sheet) -> str:
@@ -91,9 +108,14 @@ def refuse(path: Path, faults: Sequence[str], expected: str) -> None:
 def number_in(text: str) -> float:
     """A number with a point or a comma; raises ``ValueError``."""
     number = float(text.strip().replace(",", "."))
-    if not abs(number) < float("inf"):
+    if "_" in text or not abs(number) < float("inf"):  # Python alone reads 1_0 as 10
         raise ValueError(text)
     return number
+
+
+def as_number(value: float) -> str:
+    """The shortest text that ``number_in`` reads as this very number."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def inert(text: str) -> str:

@@ -119,6 +119,8 @@ def _chosen_names(tree: ast.AST) -> Iterator[str]:
                 yield name
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
                 yield name
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                yield name
             case _:
                 pass
 
@@ -135,10 +137,10 @@ class _Renaming(ast.NodeTransformer):
             return name
         if name not in self.numbers:
             self.numbers[name] = len(self.numbers) + 1
-        return f"v{self.numbers[name]}"
+        return f"${self.numbers[name]}"  # no name that an answer can have
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        for field in ("id", "arg", "name", "asname"):
+        for field in ("id", "arg", "name", "asname", "rest"):
             name = getattr(node, field, None)
             if isinstance(name, str) and not isinstance(node, ast.keyword):
                 is_module = isinstance(node, ast.alias) and field == "name"

@@ -34,4 +34,5 @@ def remarks(result: Result) -> list[str]:
     """What is to be said of a submission: of its time, of its cells, and of points by hand."""
     late = [result.late.note] if result.late.note else []
     overruled = [f"{name}: {points:g} by hand" for name, points in result.overruled.items()]
-    return [*late, *result.marks.remarks, *overruled]
+    extra = [f"{name}: {points:g} extra by hand" for name, points in result.extra.items()]
+    return [*late, *result.marks.remarks, *overruled, *extra]

@@ -109,6 +109,7 @@ def test_a_name_in_the_encoding_of_windows_is_read(tmp_path: Path) -> None:
         ("ada,two,", "points 'two' is no number"),
         ("ada,nan,", "points 'nan' is no number"),
         ("ada,inf,", "points 'inf' is no number"),
+        ("ada,0_1,", "points '0_1' is no number"),
         ("zed,1,", "line 2, 'zed': no such student"),
         ("ada,1,\nada,2,", "line 3, 'ada': a second time"),
     ],
@@ -118,6 +119,19 @@ def test_bad_points_are_refused_with_line_and_name(tmp_path: Path, line: str, fa
         read(tmp_path, f"student,points,comment\n{line}\nbob,1,\n")
     assert fault in str(caught.value.got)
     assert "0 to 4" in str(caught.value.expected)
+
+
+@pytest.mark.parametrize("text", ["ada,2,5,", "ada,2,5,good", "bob,1,\nada,2,5,good"])
+def test_a_comma_that_splits_a_number_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="has faults") as caught:
+        read(tmp_path, f"student,points,comment\n{text}\n")
+    assert "4 fields for 3 columns" in str(caught.value.got)
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has faults") as caught:
+        read(tmp_path, "student,points,comment, points\nada,2,,3\n")
+    assert caught.value.got == "column points twice"
 
 
 def test_all_faults_are_told_at_once_but_not_hundreds(tmp_path: Path) -> None:
@@ -215,6 +229,14 @@ def test_points_are_for_one_answer_and_another_one_waits_again() -> None:
     assert changed == Given(None, "good (an earlier answer had 3 points)")
     again = {place("ada"): Given(2, "so-so", answer=first.answer)}
     assert now(again, kept, "It is not.").points == 2
+
+
+@drawn(st.floats(0, 4))
+def test_a_table_that_is_not_touched_changes_no_points(points: float) -> None:
+    """Points that seem new would count for an answer that they were not given for."""
+    before = {place("ada"): Given(points, "good", answer="digest")}
+    (row,) = csv.DictReader(by_hand.sheet(WHY, ["ada"], before).splitlines())
+    assert by_hand.merged(before, {place("ada"): {"points": row["points"]}}, {}) == before
 
 
 def test_only_what_is_in_the_gradebook_is_shared() -> None:

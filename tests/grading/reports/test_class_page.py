@@ -57,7 +57,10 @@ def test_the_page_counts_points_diagnoses_and_time() -> None:
         [],
     )
     text = plain(page)
-    assert "3 submissions; half of them above 25 %. 1 answer waits" in text
+    assert (
+        "3 submissions; the median is 25 %. 1 answer waits for points, and counts 0 until then."
+        in text
+    )
     assert "2 × a wrong result one of them got: 5" in text
     assert "1 × wrong for negative numbers (hidden) one of them got: 4" in text
     assert 'aria-label="1 all, 0 some, 0 waiting, 2 none"' in page
@@ -76,6 +79,26 @@ def test_findings_that_differ_in_drawn_inputs_only_are_one_diagnosis() -> None:
     class_of = [result(f"s{i}", MET, hidden=(wrong(text),)) for i, text in enumerate(texts)]
     text = plain(page_of_class(class_of, []))
     assert "3 × a wrong result, in case \u2026 of \u2026, for \u2026 (hidden)" in text
+
+
+@pytest.mark.parametrize(
+    ("points", "out_of", "ten"),
+    [(5.1, 17, 3), (10.2, 17, 6), (18.9, 21, 9), (0, 3, 0), (3, 3, 9), (4, 3, 9), (-4, 3, 0)],
+)
+def test_each_submission_is_counted_where_its_percent_is(
+    points: float, out_of: float, ten: int
+) -> None:
+    marks = Marks("ada", NAME, "", GRADED, ())
+    page = page_of_class([Result(marks, (ByPerson("why", out_of, points),))], [])
+    bins = ["1" if i == ten else "0" for i in range(10)]
+    assert f"in tens: {', '.join(bins)}" in page
+
+
+@pytest.mark.parametrize(("points", "mean"), [(100, "100.00"), (99.7, "99.70"), (0.004, "0.00")])
+def test_means_are_written_out(points: float, mean: str) -> None:
+    marks = Marks("ada", NAME, "", GRADED, ())
+    page = page_of_class([Result(marks, (ByPerson("why", 100, points),))], [])
+    assert f'<td class="n">{mean}</td>' in page
 
 
 def test_late_and_refused_submissions_are_counted() -> None:
@@ -129,6 +152,8 @@ def test_comments_layout_and_chosen_names_make_no_difference(other: str) -> None
         OWN.replace("range", "reversed"),  # not a name that the answer chose
         OWN.replace("result + x", "x + result"),
         OWN.replace("result = 0", "result = x"),
+        OWN.replace("+ x", "+ v2"),  # a name from elsewhere, and not the second that is chosen
+        OWN.replace("+ x", "+ _2"),
     ],
 )
 def test_other_programs_are_different(other: str) -> None:
@@ -143,10 +168,12 @@ def test_every_kind_of_chosen_name_is_renamed() -> None:
         "    try:\n        {e} = [{f} for {f} in {c}]\n"
         "    except ValueError as {g}:\n        del {e}\n"
         "    match {d}:\n        case [{h}, *_]:\n            return lambda {i}: {i} + {h}\n"
+        "        case [1, *{k}]:\n            return {k}\n"
+        "        case {{1: 2, **{l}}}:\n            return {l}\n"
         "class {j}:\n    'a text'\n"
     )
-    first = text.format(**dict(zip("abcdefghij", "abcdefghij", strict=True)))
-    other = text.format(**{name: f"n_{name}" for name in "abcdefghij"})
+    first = text.format(**dict(zip("abcdefghijkl", "abcdefghijkl", strict=True)))
+    other = text.format(**{name: f"n_{name}" for name in "abcdefghijkl"})
     assert code_form(first) == code_form(other)
     assert "numpy" in code_form(first) and "ValueError" in code_form(first)
 

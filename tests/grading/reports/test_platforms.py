@@ -84,7 +84,9 @@ def test_canvas_has_each_mark_in_its_own_row_and_column_and_nothing_else_changed
         ("Müller, Jörg", "Packing (71)", "9.25"),
     ]
     assert (found.platform, found.filled) == ("Canvas", 3)
-    assert found.missing == ("Hopper, Grace",)  # not Canvas's own test student
+    # Not Canvas's own test student.
+    assert found.missing == ("Hopper, Grace", "Müller, Jörg (TILING)")
+    assert found.replaced == ("Lovelace, Ada, packing: 3 by 4",)
     assert found.notes == ("TILING: 10 points are 20.0 in Canvas",)
     assert found.refused == ()
 
@@ -113,8 +115,8 @@ def test_who_does_not_fit_is_not_marked_and_named(tmp_path: Path, student: str, 
 
 def test_two_names_of_one_person_are_refused(tmp_path: Path) -> None:
     found = filled(tmp_path, CANVAS, result("grace"), result("hoppergrace_12346", points=2))
-    assert differences(CANVAS, found.text) == [("Hopper, Grace", "Packing (71)", "8")]
-    assert found.refused == ("'hoppergrace_12346' and 'grace' are both 'Hopper, Grace'",)
+    assert differences(CANVAS, found.text) == []
+    assert found.refused == ("'grace' and 'hoppergrace_12346' are both 'Hopper, Grace'",)
 
 
 def test_a_name_that_two_people_have_is_refused(tmp_path: Path) -> None:
@@ -122,6 +124,30 @@ def test_a_name_that_two_people_have_is_refused(tmp_path: Path) -> None:
     assert "more than one" in filled(tmp_path, twice, result("Hopper, Grace")).refused[0]
     found = filled(tmp_path, twice, result("hoppergrace_12348"))
     assert cells(found.text)[-1][5] == "8"
+
+
+def test_a_mark_that_is_there_already_is_no_other_mark(tmp_path: Path) -> None:
+    assert filled(tmp_path, CANVAS, result("lovelaceada_12345", points=3)).replaced == ()
+    text = CANVAS.replace('"A, B",3,', '"A, B","3,00",')
+    assert filled(tmp_path, text, result("lovelaceada_12345", points=3)).replaced == ()
+    text = CANVAS.replace('"A, B",3,', '"A, B",B+,')
+    found = filled(tmp_path, text, result("lovelaceada_12345", points=3))
+    assert found.replaced == ("Lovelace, Ada, packing: B+ by 3",)
+
+
+def test_who_is_excused_in_canvas_stays_excused(tmp_path: Path) -> None:
+    text = CANVAS.replace('"A, B",3,', '"A, B",EX,')
+    found = filled(tmp_path, text, result("lovelaceada_12345"))
+    assert differences(text, found.text) == []
+    assert found.refused == ("'lovelaceada_12345', packing: excused in Canvas",)
+
+
+def test_marks_are_written_out(tmp_path: Path) -> None:
+    text = CANVAS.replace("10,20.0", "1000000,20.0")
+    found = filled(tmp_path, text, result("grace", points=7.654321))
+    assert differences(text, found.text) == [("Hopper, Grace", "Packing (71)", "765432.1")]
+    found = filled(tmp_path, text, result("grace", points=10))
+    assert cells(found.text)[4][5] == "1000000"
 
 
 def test_what_waits_for_a_person_leaves_the_field_as_it_was(tmp_path: Path) -> None:
@@ -170,6 +196,13 @@ def test_names_that_moodle_hides_are_found(tmp_path: Path) -> None:
 def test_somebody_elses_number_is_refused(tmp_path: Path) -> None:
     found = filled(tmp_path, MOODLE, result("Ada Lovelace_322"))
     assert "the platform has 'Grace Hopper' under 322" in found.refused[0]
+
+
+def test_a_mark_that_moodle_has_locked_stays(tmp_path: Path) -> None:
+    text = MOODLE.replace("100.00,Yes,-", "100.00,No,-")
+    found = filled(tmp_path, text, result("Grace Hopper_322"))
+    assert differences(text, found.text) == []
+    assert found.refused == ("'Grace Hopper_322', packing: Moodle has locked the mark",)
 
 
 def test_a_worksheet_is_for_one_assignment(tmp_path: Path) -> None:

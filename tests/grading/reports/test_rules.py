@@ -115,7 +115,7 @@ def test_a_faulty_rule_is_refused(tmp_path: Path, text: str, complaint: str) -> 
     ("line", "fault"),
     [
         ("zed,a,1", "line 2, 'zed', 'a': no such submission"),
-        ("ada,b,1", "no such submission"),
+        ("ada,c,1", "no such submission"),
         ("ada,a,-1", "days '-1'"),
         ("ada,a,1.5", "days '1.5'"),
         ("ada,a,", "days ''"),
@@ -127,6 +127,11 @@ def test_faulty_days_are_refused(tmp_path: Path, line: str, fault: str) -> None:
     with pytest.raises(UsageError) as caught:
         read(tmp_path, 'days_late = "days.csv"')
     assert fault in str(caught.value.got)
+
+
+def test_days_of_an_assignment_that_is_not_graded_here_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "days.csv").write_text("student,assignment,days\nada,b,1\nzed,b,2\nada,a,3\n")
+    assert read(tmp_path, 'days_late = "days.csv"').days_late == {("ada", "a"): 3}
 
 
 # --- tables ---------------------------------------------------------------------------------------
