@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from mlc_course.commands.output import check_folder, write_text
@@ -23,6 +23,8 @@ from mlc_course.grading.reports import (
 )
 
 MOST_NAMED = 20  # of students in one line
+
+Work = tuple[str, str]  # a student and an assignment
 
 
 class MarksFiles:
@@ -62,21 +64,28 @@ class MarksFiles:
         if results:
             write_text(self.of_class, page_of_class(results, same))
 
-    def write_totals(self, results: Sequence[Result], drop_lowest: int) -> None:
+    def write_totals(
+        self, results: Sequence[Result], drop_lowest: int, ungraded: Collection[Work]
+    ) -> None:
         """Write the totals of each student, where there is more than one assignment."""
         if len({each.marks.assignment for each in results}) > 1:
-            write_text(self.totals, totals_table(results, drop_lowest))
+            write_text(self.totals, totals_table(results, drop_lowest, ungraded))
         else:
             self.totals.unlink(missing_ok=True)
 
     def write_filled(
-        self, exported: Path, only: str, results: Sequence[Result], columns: Mapping[str, str]
+        self,
+        exported: Path,
+        only: str,
+        results: Sequence[Result],
+        columns: Mapping[str, str],
+        ungraded: Collection[Work],
     ) -> tuple[list[str], bool]:
         """Fill marks into a copy of what a platform exported.
 
         Return what is to be said of it, and whether every mark has a place there.
         """
-        found = platforms.fill(exported, results, columns, only)
+        found = platforms.fill(exported, results, columns, only, ungraded)
         check_folder(self.filled)
         path = self.filled / exported.name
         write_text(path, found.text)

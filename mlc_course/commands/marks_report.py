@@ -97,7 +97,7 @@ class MarksReport:
         points, overruled = self.points_by_hand(marks)
         answers = answers_to(self.questions, self.submissions)
         texts = {Place(*at, who): text for at, own in answers.items() for who, text in own.items()}
-        points = by_hand.for_answers(points, by_hand.recorded(files.by_hand), texts)
+        points = by_hand.for_answers(points, texts)
         notebooks = [exam.notebook for exam in self.exams]
         times = {
             (each.student, each.assignment): handed_in(self.folder, each.path, notebooks)
@@ -111,7 +111,8 @@ class MarksReport:
         files.write_by_hand(self.questions, answers, points)
         said += files.write(results, left)
         files.write_class(results, same_answers(self.submissions, self.exams, self.solutions))
-        files.write_totals(results, self.rules.drop_lowest)
+        ungraded = set(times) - {(each.student, each.assignment) for each in marks}
+        files.write_totals(results, self.rules.drop_lowest, ungraded)
         said += _unknown(
             [work for work, time in times.items() if self.rules.is_unknown(work, time)]
         )
@@ -120,7 +121,9 @@ class MarksReport:
             files.write_record(by_hand.shared(points, filled))
             said += more
         for path, assignment in self.exports:
-            more, has_place = files.write_filled(path, assignment, results, self.rules.columns)
+            more, has_place = files.write_filled(
+                path, assignment, results, self.rules.columns, ungraded
+            )
             said, has_all = [*said, *more], has_all and has_place
         if self.questions:
             said.append(_waiting(sum(each.waiting for each in results), files.by_hand))

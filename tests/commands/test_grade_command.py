@@ -288,6 +288,25 @@ def test_points_that_an_emptied_answer_is_given_again_in_formgrader_count(
         assert rows(course)["ada"]["by_hand"] == "why=3/4"
 
 
+@pytest.mark.parametrize("in_formgrader", [False, True])
+def test_points_count_for_the_answer_that_was_read_and_not_for_one_that_came_meanwhile(
+    course: Path, graded: list[tuple[str, int]], in_formgrader: bool
+) -> None:
+    hand_in_to(course / "class", "ada")
+    assert run(course) == 0
+    for _ in range(2):  # also where the points are the same again
+        if in_formgrader:
+            set_in_formgrader(course, "why", manual_score=3)
+        else:
+            give(course, ada="3")
+        hand_in_to(course / "class", "ada", why=f"Something else, {len(graded)}.")
+        assert run(course) == 0
+        assert rows(course)["ada"]["by_hand"] == "why=?/4"
+    give(course, ada="3")
+    assert run(course) == 0
+    assert rows(course)["ada"]["by_hand"] == "why=3/4"
+
+
 @pytest.mark.parametrize("points", [8 / 3, 0.1 + 0.2, 2.123456789])
 def test_points_with_many_digits_are_for_one_answer_too(
     course: Path, graded: list[tuple[str, int]], points: float

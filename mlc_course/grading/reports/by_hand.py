@@ -1,9 +1,9 @@
 """Points that a person gives: asked for in one table a question, and read back from there.
 
 Beside each table (CSV) is a page with all answers to the question. What is filled in is kept in
-``recorded.json``, so that a table that is deleted, cut short or replaced by an old one loses
-nothing. nbgrader's formgrader is a second place to give points: whichever place was changed since
-both had the same counts.
+``recorded.json``, so that a table that is deleted, cut short or emptied loses nothing. nbgrader's
+formgrader is a second place to give points: whichever place was changed since both had the same
+counts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Given:
     """A person's points and comment; None and an empty text where there is none yet.
 
     ``shared`` are the points that nbgrader's gradebook was last known to have, too; ``answer`` is a
-    digest of the answer that they were given for.
+    digest of the answer that the page last showed, which is the one that a person has read.
     """
 
     points: float | None = None
@@ -158,23 +158,20 @@ def merged(
     return {place: given for place, given in points.items() if given != Given()}
 
 
-def for_answers(points: Points, before: Points, answers: Mapping[Place, str]) -> Points:
-    """The same points, without those that were given for an answer that is another one now.
+def for_answers(points: Points, answers: Mapping[Place, str]) -> Points:
+    """The same points, without those for an answer that is another one than the page last showed.
 
-    Such an answer waits again, and the comment says what the earlier one had.
+    Such an answer waits again, and the comment says what the earlier one had. That is so for new
+    points, too: who wrote them has not seen the answer that came meanwhile.
     """
     found = dict(points)
     for place, text in answers.items():
         given = points.get(place, Given())
-        if given.points is None:
-            continue
         digest = hashlib.sha256(" ".join(text.split()).encode(errors="replace")).hexdigest()[:16]
-        is_new = given.points != before.get(place, Given()).points
-        if is_new or given.answer in ("", digest):
-            found[place] = replace(given, answer=digest)
-        else:
+        if given.points is not None and given.answer not in ("", digest):
             note = f"{given.comment} (an earlier answer had {given.points:g} points)".strip()
-            found[place] = replace(given, points=None, comment=note, answer="")
+            given = replace(given, points=None, comment=note)
+        found[place] = replace(given, answer=digest)
     return found
 
 

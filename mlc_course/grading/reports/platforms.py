@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +31,8 @@ MOODLE = ("Identifier", "Grade", "Maximum Grade")
 MOODLE_NAMES = ("Full name", "Email address", "ID number", "Username", "Identifier")
 CAN_BE_CHANGED = "Grade can be changed"  # where Moodle says No, it passes over the row
 WITH_ID = re.compile(r"(?P<name>.+)_(?P<id>\d+)", re.DOTALL)  # of a student, as layouts name it
+
+Work = tuple[str, str]  # a student and an assignment
 
 
 class Row(NamedTuple):
@@ -64,7 +66,11 @@ class Filled:
 
 
 def fill(
-    path: Path, results: Sequence[Result], columns: Mapping[str, str], only: str = ""
+    path: Path,
+    results: Sequence[Result],
+    columns: Mapping[str, str],
+    only: str = "",
+    ungraded: Collection[Work] = (),
 ) -> Filled:
     """Fill marks into a table that Canvas or Moodle exported.
 
@@ -72,7 +78,8 @@ def fill(
     the one assignment to take. A student is found by the platform's id, which downloads carry in
     their names, or by an exact name; where the id is one person's and the name another's, or two
     students are one person, nobody is marked. Answers that wait for a person leave the field as it
-    was, and so do those whom Canvas excuses and those whose mark Moodle has locked.
+    was, and so do those whom Canvas excuses, those whose mark Moodle has locked, and what was
+    handed in and has no marks yet, ``ungraded``.
 
     Raises ``UsageError`` for another file, and where it cannot be told which assignment is meant.
     """
@@ -85,8 +92,8 @@ def fill(
         )
     sheet = read_export(path)
     if set(CANVAS) <= set(sheet.names):
-        return _canvas(path, sheet, chosen, columns)
-    return _moodle(path, sheet, chosen)
+        return _canvas(path, sheet, chosen, columns, ungraded)
+    return _moodle(path, sheet, chosen, ungraded)
 
 
 def read_export(path: Path) -> Sheet:
@@ -111,7 +118,11 @@ def read_export(path: Path) -> Sheet:
 
 
 def _canvas(
-    path: Path, sheet: Sheet, results: Sequence[Result], columns: Mapping[str, str]
+    path: Path,
+    sheet: Sheet,
+    results: Sequence[Result],
+    columns: Mapping[str, str],
+    ungraded: Collection[Work],
 ) -> Filled:
     at = _places(sheet)
     possible = next((line for line in sheet.lines if line[0].strip() == POINTS_POSSIBLE), None)
@@ -136,7 +147,7 @@ def _canvas(
     for assignment in sorted({each.marks.assignment for each in results}):
         column = _column(path, assignment, columns.get(assignment, assignment), gradable)
         places[assignment] = (column, possible[column])
-    return _filled(path, sheet, "Canvas", rows, results, places)
+    return _filled(path, sheet, "Canvas", rows, results, places, ungraded)
 
 
 def _places(sheet: Sheet) -> dict[str, int]:
@@ -161,7 +172,9 @@ def _column(path: Path, assignment: str, title: str, gradable: Mapping[str, int]
     return fits[0]
 
 
-def _moodle(path: Path, sheet: Sheet, results: Sequence[Result]) -> Filled:
+def _moodle(
+    path: Path, sheet: Sheet, results: Sequence[Result], ungraded: Collection[Work]
+) -> Filled:
     assignments = sorted({each.marks.assignment for each in results})
     if len(assignments) > 1:
         raise UsageError(
@@ -181,7 +194,7 @@ def _moodle(path: Path, sheet: Sheet, results: Sequence[Result]) -> Filled:
     if len(maximum) != 1:
         raise UsageError(f"{path}: no one Maximum Grade", expected="one", got=", ".join(maximum))
     places = {each: (at["Grade"], next(iter(maximum))) for each in assignments}
-    return _filled(path, sheet, "Moodle", rows, results, places)
+    return _filled(path, sheet, "Moodle", rows, results, places, ungraded)
 
 
 def _filled(
@@ -191,6 +204,7 @@ def _filled(
     rows: Sequence[Row],
     results: Sequence[Result],
     places: Mapping[str, tuple[int, str]],
+    ungraded: Collection[Work],
 ) -> Filled:
     lines = [list(line) for line in sheet.lines]
     rows_of = [_row(each.marks.student, rows) for each in results]
@@ -226,9 +240,15 @@ def _filled(
         out_of = next(each.out_of for each in results if each.marks.assignment == assignment)
         if most[assignment] != out_of:
             notes.append(f"{assignment}: {out_of:g} points are {possible.strip()} in {platform}")
+    there = set(students)
+    for student, assignment in sorted(ungraded):
+        if assignment in places:
+            refused.append(f"{student!r}, {assignment}: not graded yet")
+            if isinstance(row := _row(student, rows), Row):
+                there.add((row.at, assignment))
     missing = []
     for row in rows:
-        absent = [assignment for assignment in places if (row.at, assignment) not in students]
+        absent = [name for name in places if (row.at, name) not in there]
         if absent:
             is_all = len(absent) == len(places)
             missing.append(row.name if is_all else f"{row.name} ({', '.join(absent)})")

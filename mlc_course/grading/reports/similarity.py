@@ -7,6 +7,7 @@ many would write alike: the text that was given, the solution, and what is very 
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 from mlc_course.grading.course import Exam, Submission, grading_of
 from mlc_course.grading.reports.questions import answers_in, cells_of, starting_texts
 
+FOR_NOTEBOOKS = re.compile(r"^[%!].*$", re.MULTILINE)
 SHORTEST = 80  # characters of a normal form
 LONGEST = 50_000  # of an answer; nobody writes that, and trees take a hundred times the space
 LARGEST_GROUP = 5  # what more students have in common tells little about two of them
@@ -93,18 +95,19 @@ def text_form(text: str) -> str:
 def code_form(text: str) -> str:
     """What is left of a program without comments, docstrings, formatting and chosen names.
 
-    What is not Python is compared as a text.
+    What is not Python, even without the lines that only notebooks know (``%timeit``, ``!ls``), is
+    compared word by word.
     """
     if len(text) > LONGEST:
         return ""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a student's escapes
-            tree = ast.parse(text)
+            tree = ast.parse(FOR_NOTEBOOKS.sub("", text))
             _Renaming(_chosen_names(tree)).visit(tree)
             return ast.unparse(ast.fix_missing_locations(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text_form(text)
+        return " ".join(text.split())
 
 
 def _chosen_names(tree: ast.AST) -> Iterator[str]:

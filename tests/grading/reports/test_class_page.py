@@ -139,6 +139,7 @@ def test_large_groups_are_named_once_and_not_as_pairs() -> None:
         .replace("+ x", "+ number"),
         OWN.replace("):\n    res", "):\n    '''It doubles.'''\n    # so\n\n    res", 1),
         OWN.replace("result + x", "(result+x)"),
+        f"%matplotlib inline\n{OWN}\n!ls",
     ],
 )  # fmt: skip
 def test_comments_layout_and_chosen_names_make_no_difference(other: str) -> None:
@@ -158,6 +159,11 @@ def test_comments_layout_and_chosen_names_make_no_difference(other: str) -> None
 )
 def test_other_programs_are_different(other: str) -> None:
     assert code_form(other) != code_form(OWN)
+
+
+def test_what_is_not_python_is_compared_word_by_word() -> None:
+    assert code_form("total = = X") == code_form("total  =\n= X")
+    assert code_form("total = = X") != code_form("total = = x")
 
 
 def test_every_kind_of_chosen_name_is_renamed() -> None:

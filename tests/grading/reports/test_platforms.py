@@ -126,6 +126,18 @@ def test_a_name_that_two_people_have_is_refused(tmp_path: Path) -> None:
     assert cells(found.text)[-1][5] == "8"
 
 
+def test_what_is_not_graded_yet_is_not_told_to_be_missing(tmp_path: Path) -> None:
+    path = tmp_path / "exported.csv"
+    path.write_text(CANVAS)
+    later = {("hoppergrace_12346", "packing"), ("stranger", "packing"), ("grace", "elsewhere")}
+    found = fill(path, [result("müllerjörg_12347")], {}, ungraded=later)
+    assert found.missing == ("Lovelace, Ada",)
+    assert found.refused == (
+        "'hoppergrace_12346', packing: not graded yet",
+        "'stranger', packing: not graded yet",
+    )
+
+
 def test_a_mark_that_is_there_already_is_no_other_mark(tmp_path: Path) -> None:
     assert filled(tmp_path, CANVAS, result("lovelaceada_12345", points=3)).replaced == ()
     text = CANVAS.replace('"A, B",3,', '"A, B","3,00",')

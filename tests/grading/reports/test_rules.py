@@ -169,6 +169,13 @@ def test_the_lowest_are_dropped_and_what_is_missing_is_0() -> None:
     assert (rows["'=cy"]["total"], rows["'=cy"]["waiting"]) == ("0", "1")
 
 
+def test_what_is_handed_in_and_not_graded_yet_waits() -> None:
+    class_of = [result("ada", "a", 10), result("bob", "b", 7)]
+    rows = {r["student"]: r for r in read_csv(totals_table(class_of, 0, {("ada", "b")}))}
+    assert (rows["ada"]["b"], rows["ada"]["waiting"], rows["ada"]["total"]) == ("?", "1", "10")
+    assert (rows["bob"]["a"], rows["bob"]["waiting"]) == ("none", "")
+
+
 def test_one_assignment_always_stays() -> None:
     (row,) = read_csv(totals_table([result("ada", "a", 3), result("ada", "b", 5)], 9))
     assert (row["total"], row["dropped"]) == ("5", "a")
