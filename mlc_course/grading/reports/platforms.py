@@ -30,6 +30,7 @@ CANVAS_COLUMN = re.compile(r"(?P<title>.*?)\s*\(\d+\)")
 MOODLE = ("Identifier", "Grade", "Maximum Grade")
 MOODLE_NAMES = ("Full name", "Email address", "ID number", "Username", "Identifier")
 CAN_BE_CHANGED = "Grade can be changed"  # where Moodle says No, it passes over the row
+THOUSANDS = re.compile(r"\d+,\d{3}")  # a thousand or one: nobody can tell
 WITH_ID = re.compile(r"(?P<name>.+)_(?P<id>\d+)", re.DOTALL)  # of a student, as layouts name it
 
 Work = tuple[str, str]  # a student and an assignment
@@ -273,12 +274,12 @@ def _is_number(text: str, number: float) -> bool:
 def _most(path: Path, assignment: str, possible: str) -> float:
     try:
         most = number_in(possible)
-        if most <= 0:
+        if most <= 0 or THOUSANDS.fullmatch(possible.strip()):
             raise ValueError(possible)
     except ValueError:
         raise UsageError(
             f"{path}: what {assignment} is graded out of",
-            expected="a number of points, more than 0",
+            expected="a number of points, more than 0, and no comma for thousands",
             got=possible,
             hint="set it in the learning platform, and export again",
         ) from None

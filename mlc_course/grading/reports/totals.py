@@ -19,8 +19,9 @@ def totals_table(
     """CSV: a line for each student, with what counts of each assignment.
 
     An assignment that somebody handed in and this student did not is 0 points. The lowest are those
-    with the smallest part of what could be had; one assignment always stays. ``ungraded`` are
-    students and assignments that were handed in and have no marks yet; they wait, and are 0 too.
+    with the smallest part of what could be had; of two such, the one that is out of more, because
+    that is better for the student. One assignment always stays. ``ungraded`` are students and
+    assignments that were handed in and have no marks yet; they wait, and are 0 too.
     """
     out_of = {each.marks.assignment: each.out_of for each in results}
     students: defaultdict[str, dict[str, Result]] = defaultdict(dict)
@@ -33,7 +34,8 @@ def totals_table(
     for student in sorted(students):
         own = students[student]
         part = {name: own[name].percent if name in own else 0.0 for name in names}
-        dropped = sorted(names, key=lambda name: part[name])[: min(drop_lowest, len(names) - 1)]
+        worst = sorted(names, key=lambda name: (part[name], -out_of[name]))
+        dropped = worst[: min(drop_lowest, len(names) - 1)]
         kept = [name for name in names if name not in dropped]
         total = sum(own[name].final for name in kept if name in own)
         possible = sum(out_of[name] for name in kept)

@@ -239,6 +239,7 @@ def test_a_worksheet_is_for_one_assignment(tmp_path: Path) -> None:
         (CANVAS.replace("    Points Possible", "Points"), "no row 'Points Possible'"),
         (CANVAS.replace("10,20.0", ",20.0"), "graded out of"),
         (CANVAS.replace("10,20.0", "0,20.0"), "graded out of"),
+        (CANVAS.replace("10,20.0", '"1,000",20.0'), "graded out of"),
         (MOODLE.replace("100.00", "A to F"), "graded out of"),
         (MOODLE.replace("100.00", "50", 1), "no one Maximum Grade"),
     ],

@@ -169,6 +169,16 @@ def test_the_lowest_are_dropped_and_what_is_missing_is_0() -> None:
     assert (rows["'=cy"]["total"], rows["'=cy"]["waiting"]) == ("0", "1")
 
 
+def test_of_two_that_are_as_low_the_larger_one_is_dropped() -> None:
+    larger = Result(
+        Marks("ada", "b", "digest", GRADED, ()),
+        (ByPerson("why", 20, 0),),
+    )
+    class_of = [result("ada", "a", 0), larger, result("ada", "c", 10)]
+    (row,) = read_csv(totals_table(class_of, 1))
+    assert (row["dropped"], row["total"], row["out_of"]) == ("b", "10", "20")
+
+
 def test_what_is_handed_in_and_not_graded_yet_waits() -> None:
     class_of = [result("ada", "a", 10), result("bob", "b", 7)]
     rows = {r["student"]: r for r in read_csv(totals_table(class_of, 0, {("ada", "b")}))}
