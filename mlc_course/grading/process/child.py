@@ -34,7 +34,11 @@ def main(module: str, descriptor: int, parent: int, limits: Sequence[int]) -> No
 
 
 def confine(limits: Sequence[int]) -> None:
-    """Set the limits ``(memory, file, files, seconds)`` of this process, for good."""
+    """Set the limits ``(memory, file, files, seconds)`` of this process, for good.
+
+    What no namespace separates is given up too.
+    """
+    privileges.leave_shared_places()
     memory, file, files, seconds = limits
     for kind, most in (
         (resource.RLIMIT_AS, memory),

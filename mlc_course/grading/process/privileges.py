@@ -5,11 +5,16 @@ Each function is a few system calls. They raise ``OSError``; on other systems, `
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
 import fcntl
 import os
+import platform
 import socket
 import struct
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 # linux/prctl.h
@@ -24,6 +29,31 @@ NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PROCESSES, NEW_NETWORK = (
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 1 << 14, 1 << 18
 MNT_DETACH = 2
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1  # linux/sockios.h, linux/if.h
+KEYCTL_JOIN_SESSION_KEYRING = 1  # linux/keyctl.h
+# linux/seccomp.h; without the flag, older kernels make a filtered process slower than others
+SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW = 1, 4
+SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
+BPF_LOAD, BPF_EQUAL, BPF_AT_LEAST, BPF_RETURN = 0x20, 0x15, 0x35, 0x06  # linux/bpf_common.h
+NUMBER_AT, PROCESSOR_AT, FIRST_ARGUMENT_AT = 0, 4, 16  # in struct seccomp_data, little-endian
+OTHER_CALLS = 0x40000000  # from here on, x86 has the same calls by other numbers
+FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)  # 16 is AF_NETLINK
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The numbers of some system calls on one kind of processor."""
+
+    processor: int  # linux/audit.h
+    socket: int
+    keys: tuple[int, int, int]  # add_key, request_key, keyctl
+    seccomp: int
+    io_uring: int = 425  # it does what other calls do, unfiltered
+
+
+CALLS = {
+    "x86_64": Calls(0xC000003E, socket=41, keys=(248, 249, 250), seccomp=317),
+    "aarch64": Calls(0xC00000B7, socket=198, keys=(217, 218, 219), seccomp=277),
+}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -60,6 +90,54 @@ def drop_all() -> None:
         _prctl(PR_CAPBSET_DROP, capability)
     header = struct.pack("Ii", CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, bytes(24)), "capset")
+
+
+def leave_shared_places() -> None:
+    """Give up, for good, what no namespace separates: the kernel's keys, and sockets of odd kinds.
+
+    The keyring of a login session is shared by all that it starts, and a virtual machine has
+    sockets to its host that belong to no network. Only processors in ``CALLS`` are known.
+    """
+    calls = CALLS.get(platform.machine())
+    if calls is None or not hasattr(_libc, "prctl"):
+        return
+    with contextlib.suppress(OSError):  # a kernel without keys
+        joined = _libc.syscall(calls.keys[2], KEYCTL_JOIN_SESSION_KEYRING, None)
+        _check(min(joined, 0), "keyctl")
+    _prctl(PR_SET_NO_NEW_PRIVS, 1)
+    lines = _filter(calls)
+    code = ctypes.create_string_buffer(b"".join(lines))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(lines), ctypes.addressof(code)))
+    set_filter = partial(_libc.syscall, calls.seccomp, SECCOMP_SET_MODE_FILTER)
+    if set_filter(ctypes.c_ulong(SECCOMP_FILTER_FLAG_SPEC_ALLOW), program) != 0:
+        _check(set_filter(ctypes.c_ulong(0), program), "seccomp")  # older than the flag
+
+
+def _filter(calls: Calls) -> list[bytes]:
+    """Return the program that the kernel runs before each system call."""
+
+    def line(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+        return struct.pack("HBBI", code, if_true, if_false, value)
+
+    def returns(number: int) -> bytes:
+        return line(BPF_RETURN, SECCOMP_RET_ERRNO | number)
+
+    refused = (*calls.keys, calls.io_uring)
+    return [
+        line(BPF_LOAD, PROCESSOR_AT),
+        line(BPF_EQUAL, calls.processor, if_true=1),
+        returns(errno.ENOSYS),
+        line(BPF_LOAD, NUMBER_AT),
+        line(BPF_AT_LEAST, OTHER_CALLS, if_true=len(refused) + 1),
+        *(line(BPF_EQUAL, number, len(refused) - i) for i, number in enumerate(refused)),
+        line(BPF_EQUAL, calls.socket, 2, 1),
+        returns(errno.ENOSYS),
+        line(BPF_RETURN, SECCOMP_RET_ALLOW),
+        line(BPF_LOAD, FIRST_ARGUMENT_AT),
+        *(line(BPF_EQUAL, each, len(FAMILIES) - i) for i, each in enumerate(FAMILIES)),
+        returns(errno.EAFNOSUPPORT),
+        line(BPF_RETURN, SECCOMP_RET_ALLOW),
+    ]
 
 
 def unshare(kinds: int) -> None:

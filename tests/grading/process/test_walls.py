@@ -6,8 +6,11 @@ Each test of a warm parent's child is run with a child in a bubblewrap of its ow
 from __future__ import annotations
 
 import ast
+import ctypes
+import errno
 import json
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -111,6 +114,88 @@ def test_two_children_share_nothing(way: str) -> None:
         assert not set(value(one, drawn)) & set(value(other, drawn))
         pids = "sorted(int(p) for p in __import__('os').listdir('/proc') if p.isdigit())"
         assert value(one, pids) == value(other, pids) == [1, 2]
+
+
+NUMBERS = {"x86_64": (1, 248, 249, 250, 425), "aarch64": (0, 217, 218, 219, 425)}
+KEYS = """
+import ctypes, platform
+libc = ctypes.CDLL(None, use_errno=True)
+_, add, ask, control, _ = {numbers}[platform.machine()]
+def left():
+    key = libc.syscall(ask, b"user", b"left", None, 0)
+    return key > 0 and libc.syscall(control, 11, key, None, 0)
+def session():
+    return libc.syscall(control, 0, -3, 0)
+"""
+knows_calls = pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in NUMBERS, reason="calls by their numbers"
+)
+
+
+@pytest.fixture
+def keyring() -> int:
+    """A session keyring of this process, as a login has one, in which a submission left a key."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    _, add, _, control, _ = NUMBERS[platform.machine()]
+    session: int = libc.syscall(control, 1, None)
+    if session < 0 or libc.syscall(add, b"user", b"left", b"data", 4, -3) < 0:
+        pytest.skip("this kernel keeps no keys")
+    return session
+
+
+@knows_calls
+@pytest.mark.parametrize("sandbox", [pytest.param(BUBBLEWRAP, marks=isolated), RLIMITS])
+def test_no_child_reaches_a_keyring_that_another_reaches(
+    way: str, keyring: int, sandbox: str
+) -> None:
+    lives.end_warm_parents()  # one that was started before has no such keyring
+    look = KEYS.format(numbers=NUMBERS)
+    own: dict[str, object] = {}
+    exec(look + "found = [left(), session()]", own)
+    assert own["found"] == [4, keyring]  # the search is a real one
+    with Child(STUDENT, LIMITS, sandbox) as child:
+        assert value(child, look + "[left(), session()]") == [False, -1]
+        add = f"libc.syscall(add, b'user', b'mine', b'data', 4, {keyring})"
+        assert value(child, look + add) == -1
+
+
+@isolated
+@knows_calls
+def test_sockets_belong_to_a_network_of_its_own(way: str) -> None:
+    """A virtual machine's sockets to its host belong to none."""
+    tries = f"""
+import ctypes, platform, socket
+def opens(family, kind):
+    try:
+        socket.socket(family, kind).close()
+        return True
+    except OSError:
+        return False
+libc = ctypes.CDLL(None, use_errno=True)
+_, _, _, _, ring = {NUMBERS}[platform.machine()]
+[
+    [opens(each, socket.SOCK_STREAM) for each in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)],
+    opens(16, socket.SOCK_RAW),
+    [each for each in range(60) if each not in (1, 2, 10, 16)
+     for kind in (1, 2, 3, 5) if opens(each, kind)],
+    [libc.syscall(ring, 8, ctypes.create_string_buffer(128)), ctypes.get_errno()],
+]
+"""
+    with Child(STUDENT, LIMITS, BUBBLEWRAP) as child:
+        assert value(child, tries) == [[True] * 3, True, [], [-1, errno.ENOSYS]]
+
+
+@knows_calls
+def test_other_numbers_of_the_same_calls_are_refused() -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("another numbering of x86")
+    tries = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+[[libc.syscall(0x40000000 + n, 40, 1, 0), ctypes.get_errno()] for n in (39, 41, 250)]
+"""
+    with Child(STUDENT, LIMITS, RLIMITS) as child:
+        assert value(child, tries) == [[-1, errno.ENOSYS]] * 3
 
 
 @isolated
