@@ -13,19 +13,27 @@ import ctypes
 import multiprocessing
 import multiprocessing.util
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, NoReturn, TypeVar, cast
 
-from mlc_course.errors import UsageError
+import psutil
+
+from mlc_course.errors import MachineError, UsageError
 from mlc_course.machine import usable_cores
+
+if sys.platform != "win32":
+    import resource
 
 Item = TypeVar("Item")
 
@@ -190,6 +198,69 @@ def _run_program(command: Sequence[str], patience_s: float) -> Said:
             process.wait()
         texts = [os.pread(each.fileno(), 1 << 20, 0) for each in (out, errors)]
     return Said(status, *(text.decode(errors="replace") for text in texts))
+
+
+def run_limited(work: Callable[[], Item], *, seconds: int, memory_bytes: int) -> Item:
+    """Return what ``work()`` returns, from a process of its own with limits.
+
+    It has ``seconds`` of processor time, ten times as much on the clock, and ``memory_bytes`` of
+    addresses more than this process. What it returns is pickled. Where processes cannot be forked,
+    the work is done here, without limits.
+
+    Raises ``MachineError`` when it passes a limit, ends its process or raises an error.
+    """
+    if not hasattr(os, "fork"):
+        return work()
+    reads, writes = os.pipe()
+    parent = os.getpid()
+    with warnings.catch_warnings():
+        # Other threads may hold locks of their own libraries; the work uses none of those.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        os.close(reads)
+        _work_and_leave(work, writes, parent, seconds, memory_bytes)
+    os.close(writes)
+    try:
+        with Connection(reads, writable=False) as connection:
+            if not connection.poll(10 * seconds):
+                raise MachineError(f"it takes more than {10 * seconds} s")
+            has_worked, answer = pickle.loads(connection.recv_bytes())
+    except EOFError:
+        raise MachineError(f"it takes more than {seconds} s of a processor") from None
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    if not has_worked:
+        raise MachineError(answer)
+    return cast(Item, answer)
+
+
+def _work_and_leave(
+    work: Callable[[], object], writes: int, parent: int, seconds: int, memory_bytes: int
+) -> NoReturn:
+    """Do the work within its limits, write what came of it, and end without Python's own end."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        die_with_parent(parent)
+        own = psutil.Process().memory_info().vms
+        for kind, most in (
+            (resource.RLIMIT_CPU, seconds),
+            (resource.RLIMIT_AS, own + memory_bytes),
+            (resource.RLIMIT_CORE, 0),
+        ):
+            with contextlib.suppress(OSError, ValueError):  # macOS has no limit of addresses
+                resource.setrlimit(kind, (most, most))
+        try:
+            answer = pickle.dumps((True, work()))
+        except MemoryError:
+            answer = pickle.dumps((False, f"it takes more than {memory_bytes >> 20} MiB of memory"))
+        except Exception as error:
+            answer = pickle.dumps((False, f"{type(error).__name__}: {error}"))
+        with Connection(writes, readable=False) as connection:
+            connection.send_bytes(answer)
+    finally:
+        os._exit(0)
 
 
 DASK = "dask://"

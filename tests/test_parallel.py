@@ -1,20 +1,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
 
-from mlc_course.errors import UsageError
+from mlc_course.errors import MachineError, UsageError
 from mlc_course.parallel import (
     Said,
     busy_neighbours,
     executor_for,
     interruptible,
     pushed,
+    run_limited,
     run_program,
 )
+
+ROOM = {"seconds": 1, "memory_bytes": 256 << 20}
 
 
 def test_items_arrive_in_order_from_another_thread() -> None:
@@ -103,3 +106,32 @@ def test_nothing_is_left_of_a_program(ends: str, status: int | None) -> None:
     assert said.status == status
     left = [psutil.Process(pid) for pid in map(int, said.out.split()) if psutil.pid_exists(pid)]
     assert not psutil.wait_procs(left, timeout=30)[1]
+
+
+def test_work_with_limits_gives_what_it_returns_and_changes_nothing_here() -> None:
+    here = [1]
+    assert run_limited(lambda: (here.append(2), here)[1], **ROOM) == [1, 2]
+    assert here == [1]
+    assert not psutil.Process().children()
+
+
+def _without_end() -> None:
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [
+        (_without_end, "more than 1 s of a processor"),
+        (lambda: [bytes(1 << 20) for _ in range(5000)], "more than 256 MiB of memory"),
+        (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda: threading.Lock(), "TypeError: cannot pickle"),
+    ],
+)
+def test_work_that_passes_a_limit_or_fails_is_told_so(
+    work: Callable[[], object], words: str
+) -> None:
+    with pytest.raises(MachineError, match=words):
+        run_limited(work, **ROOM)
+    assert not psutil.Process().children()

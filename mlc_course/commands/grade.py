@@ -65,10 +65,10 @@ def run(
     sandbox = chosen(sandbox)
     _tell(_which_sandbox(sandbox))
     exams = exams_in(solutions)
-    submissions, left = collect(folder, exams)
+    files = MarksFiles(out)
+    submissions, left = collect(folder, exams, files.all)
     wanted = of_students(submissions, only) if only else submissions
     start = executor_for(executor, jobs)
-    files = MarksFiles(out)
     report = MarksReport(
         folder,
         solutions,
@@ -86,9 +86,11 @@ def run(
         hide_memory()  # the key of the marks is in it
     digests = {exam.assignment: exam.digest for exam in exams}
     exams = [exam for exam in exams if exam.assignment in {each.assignment for each in wanted}]
-    kept = Store(files.store, sandbox=sandbox)
-    with contextlib.closing(kept) as store, ends_like_ctrl_c() as status:
-        report.points_by_hand(store.marks())  # faulty ones are told before anything is graded
+    with (
+        ends_like_ctrl_c() as status,
+        contextlib.closing(Store(files.store, sandbox=sandbox)) as store,
+    ):
+        report.points_by_hand(store.places())  # faulty ones are told before anything is graded
         settings = Settings(limits, sandbox, store.seed)
         if store.forged:
             _tell(
@@ -107,7 +109,12 @@ def run(
         graded = [each for each in submissions if store.has(each, digests[each.assignment])]
         current = {(each.student, each.assignment) for each in graded}
         marks = [each for each in store.marks() if (each.student, each.assignment) in current]
-    left += tuple(Left(each.path, FAILED) for each in failed)
+    # By what is kept too, not only by what was said to fail: nothing is in neither list.
+    left += tuple(
+        Left(each.path, FAILED)
+        for each in wanted
+        if each in failed or (each.student, each.assignment) not in current
+    )
     results, said, has_all = report.write(marks, left)
     print(json.dumps(_record(results, left), indent=2) if as_json else _rows(results))
     without = [each.student for each in submissions if each not in {*graded, *wanted}]

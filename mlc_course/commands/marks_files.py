@@ -40,6 +40,12 @@ class MarksFiles:
         self.filled = out.with_name(f"{out.stem}_filled")
         self.not_graded = out.with_name(f"{out.stem}_not_graded.csv")
 
+    @property
+    def all(self) -> set[Path]:
+        """All that this command writes, resolved: it may lie among what was handed in."""
+        kept = [self.table.with_suffix(ending) for ending in (".sqlite-journal", ".key")]
+        return {each.resolve() for each in (*kept, *vars(self).values())}
+
     def write(self, results: Sequence[Result], left: Sequence[Left]) -> list[str]:
         """Write the table, the list of what is left, and a page of feedback for each.
 

@@ -66,14 +66,17 @@ class MarksReport:
             self.said.append("nbgrader is not installed, so its gradebook is not filled")
         self.has_gradebook = gradebook and marks_gradebook.is_here(self.root)
 
-    def points_by_hand(self, graded: Iterable[Marks]) -> tuple[Points, dict[Place, float]]:
+    def points_by_hand(
+        self, graded: Iterable[tuple[str, str]]
+    ) -> tuple[Points, dict[Place, float]]:
         """The points that persons gave: for answers, and for cells of tests in place of ours.
 
         They are read anew each time, because people go on while the grader runs. Raises
-        ``UsageError`` for faulty ones. ``graded`` are marks of students who may be in the tables.
+        ``UsageError`` for faulty ones. ``graded`` are students, each with an assignment, who
+        may be in the tables.
         """
-        for each in graded:
-            self.students[each.assignment].add(each.student)
+        for student, assignment in graded:
+            self.students[assignment].add(student)
         given: dict[Place, float] = {}
         if self.has_gradebook:
             given = marks_gradebook.points_in_formgrader(self.root, self.assignments)
@@ -94,7 +97,7 @@ class MarksReport:
     def write(self, marks: Sequence[Marks], left: Sequence[Left]) -> Reported:
         """Write all tables and pages, and fill gradebook and platforms' tables."""
         files, said, has_all = self.files, list(self.said), not left
-        points, overruled = self.points_by_hand(marks)
+        points, overruled = self.points_by_hand((each.student, each.assignment) for each in marks)
         answers = answers_to(self.questions, self.submissions)
         texts = {Place(*at, who): text for at, own in answers.items() for who, text in own.items()}
         points = by_hand.for_answers(points, texts)

@@ -2,11 +2,14 @@
 
 Every row is signed with a key that lies beside the file. Submissions inside bubblewrap see neither.
 With rlimits only they could read both, so the key is in the grader's memory alone while they run.
+While a grader is at work, the key's file is locked: nobody else writes the same marks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import fcntl
 import functools
 import hashlib
 import hmac
@@ -14,6 +17,7 @@ import io
 import json
 import os
 import secrets
+import signal
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -46,30 +50,32 @@ class Store:
     so that an appeal can be graded again as it was. Rows whose signature is wrong do not count;
     ``forged`` is their number when the file was opened.
 
-    Raises ``UsageError`` for a file that cannot be opened, or that holds another table, a trigger,
-    a view or an index: nothing in it has run by then.
+    Raises ``UsageError`` for a file that another grader is using, that cannot be opened, or that
+    holds another table, a trigger, a view or an index: nothing in it has run by then.
     """
 
     def __init__(self, path: Path, *, sandbox: str = BUBBLEWRAP) -> None:
         self.path, self.conditions = path, f"{sandbox} {package_version()}"
-        self._key_path = path.with_suffix(".key")
-        try:
-            self._connection = sqlite3.connect(path)
-            self._connection.set_authorizer(_allow_no_trigger)
-            self._check_schema(path)
-            self._key = _read_key(self._key_path)
+        with contextlib.ExitStack() as opened:
+            try:
+                self._key_file = opened.enter_context(_KeyFile(path.with_suffix(".key")))
+                self._connection = opened.enter_context(contextlib.closing(sqlite3.connect(path)))
+                self._connection.text_factory = _text
+                self._connection.set_authorizer(_allow_no_trigger)
+                self._check_schema(path)
+                self._key = self._key_file.key
+                self.forged = sum(not self._signed(table, row) for table, row in self._rows())
+                self.seed = self._kept_seed()
+            except (sqlite3.Error, OSError) as error:
+                raise UsageError(
+                    f"{path} cannot be used to keep marks",
+                    expected="a file that this command wrote, or a place for a new one",
+                    got=error,
+                    hint="name another --out, and everything is graded again",
+                ) from None
             if sandbox == RLIMITS:
-                self._key_path.unlink(missing_ok=True)
-            elif not self._key_path.exists():
-                _write_key(self._key_path, self._key)
-        except (sqlite3.Error, OSError) as error:
-            raise UsageError(
-                f"{path} cannot be used to keep marks",
-                expected="a file that this command wrote, or a place for a new one",
-                got=error,
-            ) from None
-        self.forged = sum(not self._signed(table, row) for table, row in self._rows())
-        self.seed = self._kept_seed()
+                self._key_file.blank()
+            self._opened = opened.pop_all()
 
     def _check_schema(self, path: Path) -> None:
         """Make the tables of a new file; refuse one that has others, or anything that can act."""
@@ -80,7 +86,6 @@ class Store:
         # SQLite's own indices, of primary keys, have no text.
         made = {name: (kind, sql) for kind, name, sql in found if sql is not None}
         if made and made != {name: ("table", sql) for name, sql in TABLES.items()}:
-            self._connection.close()
             strange = [f"{kind} {name}" for name, (kind, _) in made.items() if name not in TABLES]
             raise UsageError(
                 f"{path} is not a file of marks of this version of the course",
@@ -144,9 +149,18 @@ class Store:
         self._save("marks", *about, json.dumps(asdict(marks)))
 
     def marks(self) -> Iterator[Marks]:
-        """All marks, by assignment and student."""
-        for row in self._find("marks", "order by assignment, student"):
+        """All marks that were given like this, by assignment and student: sandbox, package.
+
+        Another version of the package may have kept other things of them.
+        """
+        where = "where conditions = ? order by assignment, student"
+        for row in self._find("marks", where, self.conditions):
             yield _marks(json.loads(row[5]))
+
+    def places(self) -> Iterator[tuple[str, str]]:
+        """Return student and assignment of all marks, also of those that count no longer."""
+        for student, assignment, *_ in self._find("marks", ""):
+            yield student, assignment
 
     def waiting(self, exams: Mapping[str, str]) -> list[Marks]:
         """Marks whose races are still to be run, with exams of these digests, by assignment."""
@@ -168,9 +182,76 @@ class Store:
 
     def close(self) -> None:
         """Close the file, and put the key beside it where it was taken away."""
-        self._connection.close()
-        if not self._key_path.exists():
-            _write_key(self._key_path, self._key)
+        # Ctrl-C while the key is written would cost all that is kept.
+        ends = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+        try:
+            self._opened.close()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _KeyFile:
+    """The key of a file of marks, in a file beside it; a new one where there is none.
+
+    The file is locked while it is open, so that no two graders write the same marks. ``blank``
+    leaves it as large as it is: the key can be put back even when the disk is full.
+
+    Raises ``UsageError`` where another grader holds it, and ``OSError``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            kept = os.pread(self._file, KEY_BYTES + 1, 0)
+            self.key = kept if len(kept) == KEY_BYTES else secrets.token_bytes(KEY_BYTES)
+            if self.key != kept:
+                _overwrite(self._file, self.key)
+        except BlockingIOError:
+            os.close(self._file)
+            raise UsageError(
+                f"another grader is at work on {path.with_suffix('')}",
+                expected="one at a time for the same --out",
+                hint="wait for it, or name another --out",
+            ) from None
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def blank(self) -> None:
+        """Take the key out of the file: what is longer than a key is none."""
+        _overwrite(self._file, b" " * (KEY_BYTES + 1))
+
+    def __enter__(self) -> _KeyFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            _overwrite(self._file, self.key)
+            if not self._is_in_place():
+                _write_key(self.path, self.key)
+        finally:
+            os.close(self._file)
+
+    def _is_in_place(self) -> bool:
+        """Tell whether the file still has its name: with rlimits only, anyone may have taken it."""
+        try:
+            return os.path.samestat(os.fstat(self._file), self.path.lstat())
+        except OSError:
+            return False
+
+
+def _overwrite(file: int, content: bytes) -> None:
+    os.pwrite(file, content, 0)
+    os.ftruncate(file, len(content))
+    os.fsync(file)
+
+
+def _text(raw: bytes) -> str:
+    """A text that somebody else put there may be none; its signature is then wrong too."""
+    return raw.decode(errors="replace")
 
 
 def _allow_no_trigger(
@@ -190,15 +271,6 @@ def package_version() -> str:
         digest.update(f"{path.relative_to(root).as_posix()} {len(text)} ".encode())
         digest.update(text)
     return f"{mlc_course.__version__}+{digest.hexdigest()[:16]}"
-
-
-def _read_key(path: Path) -> bytes:
-    """The key of a file of marks; a new one where there is none, and then no old row counts."""
-    try:
-        key = path.read_bytes()
-    except FileNotFoundError:
-        key = b""
-    return key if len(key) == KEY_BYTES else secrets.token_bytes(KEY_BYTES)
 
 
 def _write_key(path: Path, key: bytes) -> None:

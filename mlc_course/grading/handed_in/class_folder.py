@@ -8,13 +8,14 @@ that is, and a second copy of what counts.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from mlc_course.errors import UsageError
+from mlc_course.errors import MachineError, UsageError
 from mlc_course.grading.course import Exam, Submission, grade_ids
 from mlc_course.grading.handed_in.files import (
     NOTEBOOK,
@@ -27,8 +28,11 @@ from mlc_course.grading.handed_in.files import (
     read,
 )
 from mlc_course.grading.handed_in.layouts import Origin, origin_of_file, origin_of_folder
+from mlc_course.parallel import run_limited
 
 UNREAD_WHY = "an archive of a kind that is not read; pack it as .zip or .tar.gz"
+READ_SECONDS = 60  # of processor time, to read what one student handed in
+READ_BYTES = 2 << 30
 MOST_RENAMED = 100  # notebooks of one student, under names of no assignment, that are looked into
 
 
@@ -38,6 +42,9 @@ class Left:
 
     path: str
     why: str
+
+
+Entry = tuple[Path, Origin]
 
 
 class Collected(NamedTuple):
@@ -57,13 +64,14 @@ class _Found:
     file: File
 
 
-def collect(folder: Path, exams: Sequence[Exam]) -> Collected:
+def collect(folder: Path, exams: Sequence[Exam], passed_over: Container[Path] = ()) -> Collected:
     """The submissions under a folder, one for each student and assignment handed in.
 
     A student is a folder, an archive, or the part of a name that a learning platform wrote
     (``layouts``); entries of the same student are taken together. Inside, a notebook belongs to the
     exam whose file name it has, or else to the one most of whose graded cells it has: platforms
-    rename files. Of several, the last turn counts, and of one turn the nearest to the top.
+    rename files. Of several, the last turn counts, and of one turn the nearest to the top. Entries
+    in ``passed_over`` (resolved) are nobody's work: what this command itself wrote.
 
     Raises ``UsageError`` when ``folder`` is not a folder, or holds no notebook of an exam.
     """
@@ -77,25 +85,22 @@ def collect(folder: Path, exams: Sequence[Exam]) -> Collected:
         entries = sorted(folder.iterdir())
     except OSError as error:
         raise UsageError(f"{folder} cannot be read", got=error.strerror) from None
-    works: defaultdict[str, list[_Found]] = defaultdict(list)
+    of_student: defaultdict[str, list[Entry]] = defaultdict(list)
     left: list[Left] = []
+    here = folder.resolve()
     for path in entries:
-        if is_clutter(path.name):
+        if is_clutter(path.name) or here / path.name in passed_over:
             continue
         origin = _origin(path, exams)
         if isinstance(origin, str):
             left.append(Left(_shown(path.name), origin))
-            continue
-        for each in _works(path, origin):
-            if isinstance(each, Left):
-                left.append(each)
-            else:
-                works[_shown(origin.student)].append(each)
+        else:
+            of_student[_shown(origin.student)].append((path, origin))
     submissions: list[Submission] = []
-    for student, found in works.items():
-        chosen, others = _chosen(student, sorted(found, key=lambda each: each.order), exams)
-        submissions += chosen
-        left += others
+    for student, own in of_student.items():
+        found = _read_apart(student, own, exams)
+        submissions += found.submissions
+        left += found.left
     if not submissions:
         raise UsageError(
             f"{folder} holds no submission",
@@ -105,8 +110,60 @@ def collect(folder: Path, exams: Sequence[Exam]) -> Collected:
     return Collected(tuple(submissions), tuple(left))
 
 
+def _read_apart(student: str, entries: Sequence[Entry], exams: Sequence[Exam]) -> Collected:
+    """Read one student's entries in a process with limits: none costs others their marks.
+
+    An archive can grow without end, or take hours to read.
+
+    Where several together pass a limit, those that do so alone are left, and the others taken.
+    """
+
+    def read_all(some: Sequence[Entry]) -> Collected:
+        return run_limited(
+            partial(_of_student, student, some, exams),
+            seconds=READ_SECONDS,
+            memory_bytes=READ_BYTES,
+        )
+
+    try:
+        return read_all(entries)
+    except MachineError as error:
+        why = f"cannot be read: {error.what}"
+    well, left = list[Entry](), list[Left]()
+    for path, origin in entries if len(entries) > 1 else ():
+        try:
+            read_all([(path, origin)])
+            well.append((path, origin))
+        except MachineError as error:
+            left.append(Left(_shown(path.name), f"cannot be read: {error.what}"))
+    if not left:
+        return Collected((), tuple(Left(_shown(path.name), why) for path, _ in entries))
+    try:
+        found = read_all(well)
+    except MachineError:
+        found = Collected((), tuple(Left(_shown(path.name), why) for path, _ in well))
+    return Collected(found.submissions, (*left, *found.left))
+
+
+def _of_student(student: str, entries: Sequence[Entry], exams: Sequence[Exam]) -> Collected:
+    """The submissions of one student, and what else is in their entries."""
+    works, left = list[_Found](), list[Left]()
+    for path, origin in entries:
+        for each in _works(path, origin):
+            if isinstance(each, Left):
+                left.append(each)
+            else:
+                works.append(each)
+    chosen, others = _chosen(student, sorted(works, key=lambda each: each.order), exams)
+    return Collected(tuple(chosen), (*left, *others))
+
+
 def _origin(path: Path, exams: Sequence[Exam]) -> Origin | str:
     """Whose an entry is, or why it is nobody's."""
+    try:
+        path.lstat()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
     if path.is_symlink():
         return "a link, which is not followed"
     if path.name.startswith("."):
@@ -121,13 +178,15 @@ def _origin(path: Path, exams: Sequence[Exam]) -> Origin | str:
 
 def _works(path: Path, origin: Origin) -> Iterator[_Found | Left]:
     """Notebooks of an entry, and what cannot be read; the entry itself is left, if it has none."""
-    passed_over, seen, is_empty = list[str](), Counter[str](), True
+    passed_over, seen, is_empty = list[str](), dict[str, int](), True
     for file in files_in(path):
         is_entry = not path.is_dir() and file.path == PurePosixPath(path.name)
         where = _shown(path.name if is_entry else f"{path.name}/{file.path}")
-        seen[where] += 1
-        if seen[where] > 1:  # an archive may have two files of one path
-            where += f" ({seen[where]})"
+        plain = where
+        while where in seen:  # an archive may have two files of one path
+            seen[plain] += 1
+            where = f"{plain} ({seen[plain]})"
+        seen[where] = 1
         name = origin.file if is_entry and origin.file else file.path.name
         if NOTEBOOK in name.lower():
             order = (_last_first(origin.turn), len(file.path.parts), str(file.path))
@@ -182,8 +241,7 @@ def _chosen(
         if opened.fault:
             left.append(Left(opened.path, opened.fault))
         elif counted is None:
-            why = "not a notebook" if opened.grade_ids is None else "a notebook of no assignment"
-            left.append(Left(opened.path, why))
+            left.append(Left(opened.path, opened.strange or "a notebook of no assignment"))
         elif opened.raw != counted.notebook:
             left.append(Left(opened.path, f"another one counts: {counted.path}"))
     return submissions, left
@@ -191,26 +249,27 @@ def _chosen(
 
 @dataclass(frozen=True)
 class _Notebook:
-    """A file that was read; ``grade_ids`` is None for what is no notebook."""
+    """A file that was read; ``strange`` says why it has no cells that can be graded."""
 
     path: str
     name: str
     order: tuple[str, int, str]
     raw: bytes
     fault: str
-    grade_ids: frozenset[str] | None
+    grade_ids: frozenset[str]
+    strange: str
 
 
 def _opened(found: _Found) -> _Notebook:
-    raw, fault, names = b"", "", None
+    raw, fault, names, strange = b"", "", frozenset[str](), ""
     try:
         raw = read(found.file)
         names = grade_ids(raw)
     except Unreadable as error:
         fault = str(error)
-    except UsageError:  # the grader says what is wrong with it, if it counts
-        pass
-    return _Notebook(found.path, found.name, found.order, raw, fault, names)
+    except UsageError as error:  # the grader says so too, if it counts
+        strange = error.what
+    return _Notebook(found.path, found.name, found.order, raw, fault, names, strange)
 
 
 def _is_of(notebook: _Notebook, exam: Exam, names: set[str]) -> bool:
@@ -221,8 +280,7 @@ def _is_of(notebook: _Notebook, exam: Exam, names: set[str]) -> bool:
 
 def _has_tests(notebook: _Notebook, exam: Exam) -> bool:
     asked = [test.grade_id for test in exam.tests]
-    found = notebook.grade_ids or frozenset()
-    return 2 * sum(name in found for name in asked) > len(asked)
+    return 2 * sum(name in notebook.grade_ids for name in asked) > len(asked)
 
 
 def _shown(name: str) -> str:

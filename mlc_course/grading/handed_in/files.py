@@ -238,7 +238,7 @@ Entry = tuple[str, bool, int, Callable[[], bytes]]
 def _in_zip(raw: bytes) -> Iterator[Entry]:
     archive = zipfile.ZipFile(io.BytesIO(raw))
     for info in archive.infolist():
-        if not info.is_dir():
+        if info.file_size or not info.is_dir():  # a folder's name may have a file's contents
             path, is_link = info.filename.replace("\\", "/"), stat.S_ISLNK(info.external_attr >> 16)
             yield path, is_link, info.file_size, partial(_from_zip, archive, info)
 
@@ -268,6 +268,8 @@ def _from_tar(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
 
 
 def _told(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "it takes too much memory"
     strerror = error.strerror if isinstance(error, OSError) else None
     return (strerror or str(error) or type(error).__name__)[:200]
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import stat
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -152,11 +155,112 @@ def test_the_key_is_for_its_owner_only_and_without_it_no_row_counts(path: Path) 
 def test_with_rlimits_the_key_is_not_on_disk_while_submissions_run(path: Path) -> None:
     store = Store(path, sandbox=RLIMITS)
     store.save(MARKS, "exam")
-    assert sorted(each.name for each in path.parent.iterdir()) == ["marks.sqlite"]
+    key = store._key
+    assert key not in b"".join(each.read_bytes() for each in path.parent.iterdir())
     store.close()
+    assert path.with_suffix(".key").read_bytes() == key
     with contextlib.closing(Store(path, sandbox=RLIMITS)) as again:
         assert again.has(SUBMISSION, "exam")
         assert again.forged == 0
+
+
+@pytest.mark.parametrize("sandbox", [BUBBLEWRAP, RLIMITS])
+def test_two_graders_do_not_write_the_same_marks(path: Path, sandbox: str) -> None:
+    with contextlib.closing(Store(path, sandbox=sandbox)) as store:
+        with pytest.raises(UsageError, match="another grader is at work") as caught:
+            Store(path, sandbox=sandbox)
+        assert "name another --out" in str(caught.value)
+        store.save(MARKS, "exam")
+    with contextlib.closing(Store(path, sandbox=sandbox)) as store:
+        assert store.forged == 0
+        assert store.has(SUBMISSION, "exam")
+
+
+def test_after_an_end_without_a_close_a_grader_goes_on_or_begins_anew(path: Path) -> None:
+    """As after ``kill -9``: nothing is put back, and the lock ends with the process."""
+    for sandbox, kept in ((BUBBLEWRAP, True), (RLIMITS, False)):
+        script = (
+            "import os, sys; from pathlib import Path\n"
+            "from mlc_course.grading.course.store import Store\n"
+            "Store(Path(sys.argv[1]), sandbox=sys.argv[2]); os._exit(0)"
+        )
+        subprocess.run([sys.executable, "-c", script, str(path), sandbox], check=True)
+        with contextlib.closing(Store(path)) as store:
+            assert store.has(SUBMISSION, "exam") is kept
+
+
+@pytest.mark.parametrize("sandbox", [BUBBLEWRAP, RLIMITS])
+@pytest.mark.parametrize("content", [b"", b"short", b" " * 33])
+def test_a_key_file_without_a_key_gets_one_that_stays(
+    path: Path, sandbox: str, content: bytes
+) -> None:
+    path.with_suffix(".key").write_bytes(content)
+    with contextlib.closing(Store(path, sandbox=sandbox)) as store:
+        assert store.forged == 3
+        store.save(MARKS, "exam")
+    with contextlib.closing(Store(path, sandbox=sandbox)) as store:
+        assert store.has(SUBMISSION, "exam")
+
+
+def test_a_key_file_that_somebody_replaced_is_written_again(path: Path) -> None:
+    key, other = path.with_suffix(".key"), path.with_name("other")
+    for take in (
+        lambda: key.unlink(),
+        lambda: (key.unlink(), key.write_bytes(b"x" * 32)),
+        lambda: (other.write_bytes(b"y" * 32), key.unlink(), key.symlink_to(other)),
+    ):
+        with contextlib.closing(Store(path, sandbox=RLIMITS)) as store:
+            store.save(MARKS, "exam")
+            take()
+        with contextlib.closing(Store(path, sandbox=RLIMITS)) as store:
+            assert store.has(SUBMISSION, "exam")
+    assert other.read_bytes() == b"y" * 32
+
+
+def test_a_full_disk_takes_no_key_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing new can be written; what has its place on disk can be written again."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with contextlib.closing(Store(path, sandbox=RLIMITS)) as store:
+        store.save(MARKS, "exam")
+        monkeypatch.setattr(stores, "_write_key", full)
+    with contextlib.closing(Store(path, sandbox=RLIMITS)) as store:
+        assert store.has(SUBMISSION, "exam")
+
+
+def test_a_damaged_file_is_refused_and_its_key_is_kept(path: Path) -> None:
+    with contextlib.closing(Store(path)) as store:
+        for number in range(100):
+            store.save(replace(MARKS, student=f"s{number}"), "exam")
+    key = path.with_suffix(".key").read_bytes()
+    raw = bytearray(path.read_bytes())
+    for page in range(4, len(raw) // 4096):
+        raw[page * 4096 : page * 4096 + 200] = bytes([page]) * 200
+    path.write_bytes(raw)
+    for sandbox in (BUBBLEWRAP, RLIMITS):
+        with pytest.raises(UsageError, match="cannot be used to keep marks") as caught:
+            Store(path, sandbox=sandbox)
+        assert "malformed" in str(caught.value)
+        assert path.with_suffix(".key").read_bytes() == key
+
+
+def test_a_row_that_is_no_text_does_not_count(path: Path) -> None:
+    change(path, "update marks set value = x'ff00', student = cast(x'ff80' as text)")
+    with contextlib.closing(Store(path)) as store:
+        assert store.forged == 1
+        assert list(store.marks()) == []
+
+
+def test_marks_that_another_version_kept_in_another_form_are_not_read(path: Path) -> None:
+    with contextlib.closing(Store(path)) as store:
+        old = ("gone", "07_twice", "digest", "exam", f"{BUBBLEWRAP} 0.0.1+other", '{"old": 1}')
+        store._save("marks", *old)
+    with contextlib.closing(Store(path)) as store:
+        assert store.forged == 0
+        assert list(store.marks()) == [MARKS]
+        assert sorted(store.places()) == [("ann", "07_twice"), ("gone", "07_twice")]
 
 
 def test_a_file_that_holds_no_marks_is_refused(tmp_path: Path) -> None:

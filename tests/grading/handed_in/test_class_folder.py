@@ -222,6 +222,89 @@ def test_an_archive_that_lies_about_its_sizes_is_bounded(folder: Path) -> None:
     assert first.student == "ann" and first.fault and not first.notebook
 
 
+BLANKS = json.dumps({"cells": [], "metadata": {"blanks": " " * 8_000_000}}).encode()
+
+
+def many_large_notebooks() -> bytes:
+    return zipped(*((f"{number}/07_twice.ipynb", BLANKS) for number in range(40)))
+
+
+def many_large_archives() -> bytes:
+    inner = tarred(("07_twice.ipynb", OWN), ("blanks", bytes(60 << 20)))
+    return zipped(*((f"{number}/work.tar.gz", inner) for number in range(5)))
+
+
+def headers_that_multiply() -> bytes:
+    packed, many = io.BytesIO(), {f"k{number}": "v" for number in range(100_000)}
+    with tarfile.open(
+        fileobj=packed, mode="w:gz", format=tarfile.PAX_FORMAT, pax_headers=many
+    ) as tar:
+        for number in range(100):
+            info = tarfile.TarInfo(f"{number}/07_twice.ipynb")
+            info.pax_headers = {"a": "b"}
+            tar.addfile(info, io.BytesIO())
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("ann.zip", many_large_notebooks),
+        ("ann.zip", many_large_archives),
+        ("ann.tar.gz", headers_that_multiply),
+    ],
+)
+def test_an_archive_that_takes_too_much_memory_costs_nobody_else_theirs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: Callable[[], bytes]
+) -> None:
+    monkeypatch.setattr(class_folder, "READ_BYTES", 200 << 20)
+    put(folder, name, content())
+    put(folder, "ann/07_twice.ipynb", notebook(note="hers"))
+    put(folder, "bob/07_twice.ipynb", OWN)
+    found = collect(folder, EXAMS)
+    assert graded(found) == [("ann", notebook(note="hers")), ("bob", OWN)]
+    left = {path: why for path, why in whys(found).items() if "another one" not in why}
+    assert left and all(path.startswith(name) and "memory" in why for path, why in left.items())
+
+
+def test_an_archive_that_takes_too_long_costs_nobody_else_theirs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(class_folder, "READ_SECONDS", 1)
+    real = files._in_zip
+
+    def endless(raw: bytes) -> object:
+        while b"endless" in raw:
+            pass
+        return real(raw)
+
+    monkeypatch.setattr(files, "_in_zip", endless)
+    put(folder, "ann.zip", zipped(("07_twice.ipynb", OWN), ("endless", b"")))
+    put(folder, "bob.zip", zipped(("07_twice.ipynb", OWN)))
+    found = collect(folder, EXAMS)
+    assert graded(found) == [("bob", OWN)]
+    assert whys(found) == {"ann.zip": "cannot be read: it takes more than 1 s of a processor"}
+
+
+def test_entries_that_are_too_much_only_together_are_all_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = class_folder._of_student
+
+    def too_much(student: str, entries: list[object], exams: list[Exam]) -> Collected:
+        if len(entries) > 1:
+            raise MemoryError
+        return real(student, entries, exams)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(class_folder, "_of_student", too_much)
+    put(folder, "ann.zip", zipped(("07_twice.ipynb", OWN)))
+    put(folder, "ann/07_twice.ipynb", OWN)
+    put(folder, "bob/07_twice.ipynb", OWN)
+    found = collect(folder, EXAMS)
+    assert graded(found) == [("bob", OWN)]
+    assert set(whys(found)) == {"ann", "ann.zip"}
+
+
 def test_archives_inside_archives_end(folder: Path) -> None:
     inner = zipped(("07_twice.ipynb", OWN))
     put(folder, "ann.zip", zipped(("handed in.zip", inner)))
@@ -278,13 +361,76 @@ def test_what_cannot_be_read_is_named(folder: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(os, "scandir", locked)
     gone = folder / "bob" / "07_twice.ipynb"
-    monkeypatch.setattr(files, "_read_regular", lambda path: (gone.unlink(), path.read_bytes())[1])
+
+    def read(path: Path) -> bytes:
+        if path == gone:
+            gone.unlink()
+        return path.read_bytes()
+
+    monkeypatch.setattr(files, "_read_regular", read)
     found = collect(folder, EXAMS)
     assert whys(found) == {"ann/locked": "cannot be read: Permission denied"}
     assert [each.fault for each in found.submissions] == [
         "",
         "cannot be read: No such file or directory",
     ]
+
+
+def test_a_class_that_cannot_be_entered_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its names can be listed, and nothing behind them be looked at."""
+    put(folder, "ann/07_twice.ipynb", OWN)
+    put(folder, "bob/07_twice.ipynb", OWN)
+    real = Path.lstat
+
+    def locked(path: Path) -> os.stat_result:
+        if path.name == "bob":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(Path, "lstat", locked)
+    found = collect(folder, EXAMS)
+    assert graded(found) == [("ann", OWN)]
+    assert whys(found) == {"bob": "cannot be read: Permission denied"}
+
+
+def test_what_the_command_wrote_itself_is_nobodys_work(folder: Path) -> None:
+    put(folder, "ann/07_twice.ipynb", OWN)
+    marks = put(folder, "marks.csv")
+    assert set(whys(collect(folder, EXAMS))) == {"marks.csv"}
+    assert collect(folder, EXAMS, {marks}).left == ()
+
+
+def test_a_renamed_notebook_that_cannot_be_graded_is_told_why(folder: Path) -> None:
+    def of(cells: int, language: str) -> bytes:
+        tree = {
+            "cells": json.loads(OWN)["cells"] * cells,
+            "metadata": {"kernelspec": {"language": language}},
+        }
+        return json.dumps(tree).encode()
+
+    put(folder, "ann/07_twice.ipynb", OWN)
+    put(folder, "ann/long.ipynb", of(501, "python"))
+    put(folder, "ann/other.ipynb", of(1, "R"))
+    put(folder, "ann/none.ipynb", b"{")
+    assert whys(collect(folder, EXAMS)) == {
+        "ann/long.ipynb": "too many cells",
+        "ann/other.ipynb": "a notebook in another language",
+        "ann/none.ipynb": "not a notebook",
+    }
+
+
+def test_files_of_one_path_have_names_that_nothing_else_has(folder: Path) -> None:
+    names = ["a.ipynb", "a.ipynb (2)", "a.ipynb", "a.ipynb"]
+    twins = [(name, notebook("another", f"{name} {i}")) for i, name in enumerate(names)]
+    put(folder, "ann.zip", zipped(("07_twice.ipynb", OWN), *twins))
+    assert len(whys(collect(folder, EXAMS))) == 4
+
+
+def test_a_file_whose_name_ends_like_a_folders_is_named(folder: Path) -> None:
+    put(folder, "ann.zip", zipped(("07_twice.ipynb", OWN), ("late.ipynb/", notebook("another"))))
+    assert set(whys(collect(folder, EXAMS))) == {"ann.zip/late.ipynb"}
 
 
 def test_names_that_a_terminal_obeys_are_escaped_and_stay_different(folder: Path) -> None:
