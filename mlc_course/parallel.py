@@ -115,26 +115,34 @@ def noted_interrupts() -> Iterator[threading.Event]:
 def ends_like_ctrl_c() -> Iterator[Callable[[], int]]:
     """Let SIGTERM and SIGHUP raise ``KeyboardInterrupt``, as Ctrl-C does.
 
-    Yields a function that returns the exit status that a shell reports of such an end. Signals that
-    are ignored stay so, as under ``nohup``; outside the main thread all stay as they are.
+    Yields a function that returns the exit status that a shell reports of such an end. When one of
+    the three has come, all are ignored from then on: the process is ending, and an impatient hand
+    must not cut short how it puts its things away. Signals that are ignored stay so, as under
+    ``nohup``; outside the main thread all stay as they are.
     """
     came: list[int] = []
 
     def interrupt(number: int, frame: object) -> None:
         came.append(number)
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     before = {}
     if threading.current_thread() is threading.main_thread():
-        for name in ("SIGTERM", "SIGHUP"):  # Windows lacks the second
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # Windows lacks the last
             number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                before[number] = signal.signal(number, interrupt)
+            plain = (signal.SIG_DFL, signal.default_int_handler)
+            if number is not None and signal.getsignal(number) in plain:
+                before[number] = signal.getsignal(number)
+        for number in before:
+            signal.signal(number, interrupt)
     try:
         yield lambda: 128 + came[0] if came else INTERRUPTED
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if not came:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h

@@ -224,7 +224,7 @@ def test_ctrl_c_keeps_what_is_graded_and_the_same_command_goes_on(
     out = tmp_path / "marks.csv"
     run = command(folder, solutions, out) + ["--jobs", "1"]
     process = subprocess.Popen(
-        run, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_take_ctrl_c
+        run, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=take_ctrl_c
     )
     _wait_for_marks(tmp_path / "marks.sqlite")
     below = psutil.Process(process.pid).children(recursive=True)
@@ -245,7 +245,7 @@ def test_ctrl_c_keeps_what_is_graded_and_the_same_command_goes_on(
     assert len(out.read_text().splitlines()) == 5
 
 
-def _take_ctrl_c() -> None:
+def take_ctrl_c() -> None:
     """A shell's background jobs ignore Ctrl-C, and so would what they start."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

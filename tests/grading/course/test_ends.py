@@ -14,8 +14,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from test_batch import notebook
+from test_batch import notebook, take_ctrl_c
 
+from mlc_course.grading.course.store import Store
 from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, has_bubblewrap
 
 pytestmark = pytest.mark.slow
@@ -71,6 +72,7 @@ def started(course: Path, sandbox: str) -> subprocess.Popen[str]:
         stdout=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
+        preexec_fn=take_ctrl_c,
     )
 
 
@@ -104,6 +106,24 @@ def _of_this_run(folder: str) -> Iterator[psutil.Process]:
                 about = [each.environ().get("TMPDIR", ""), each.cwd(), *each.cmdline()]
                 if any(word.startswith(folder) for word in about):
                     yield each
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.02, 0.3])
+def test_ctrl_c_again_and_again_loses_nothing(course: Path, pause: float) -> None:
+    process = started(course, RLIMITS)
+    try:
+        wait_until(lambda: "ann" in rows(course))
+        for _ in range(5):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(pause)
+        _, told = process.communicate(timeout=PATIENCE_S)
+    finally:
+        process.kill()
+    assert process.returncode == 130, told
+    assert "the same command goes on" in told and "Traceback" not in told
+    with contextlib.closing(Store(course / "marks.sqlite", sandbox=RLIMITS)) as store:
+        assert store.forged == 0
+        assert "ann" in [each.student for each in store.marks()]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes that end with others")
