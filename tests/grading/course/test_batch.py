@@ -306,6 +306,26 @@ def test_without_bubblewrap_nothing_is_graded_unless_rlimits_are_asked_for(
     assert not list(tmp_path.glob("marks*"))
 
 
+def test_a_submission_without_marks_is_named_whatever_became_of_it(
+    solutions: Path, hand_in: HandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when something else wrote over its row: nobody said that it failed."""
+    monkeypatch.setattr(grade, "grade_all", lambda *_, **__: [])
+    out = tmp_path / "marks.csv"
+    assert grade.run(hand_in(ann=RIGHT), solutions=solutions, out=out, sandbox=RLIMITS) == 1
+    assert "ann/07_twice.ipynb" in (tmp_path / "marks_not_graded.csv").read_text()
+
+
+def test_marks_beside_the_submissions_are_not_handed_in(
+    solutions: Path, hand_in: HandIn, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = hand_in(ann=RIGHT)
+    for _ in range(2):
+        out = folder / "marks.csv"
+        assert grade.run(folder, solutions=solutions, out=out, jobs=1, sandbox=RLIMITS) == 0
+    assert "not graded" not in capsys.readouterr().err
+
+
 def test_rlimits_say_what_they_do_not_protect_and_the_table_says_which_sandbox_it_was(
     solutions: Path, hand_in: HandIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
