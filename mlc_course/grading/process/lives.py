@@ -88,7 +88,16 @@ def start(module: str, limits: Limits, sandbox: str) -> tuple[Life, socket.socke
 
 def python(module: str, root: Path | str, *words: object) -> list[str]:
     """The command line of this Python, isolated, running a module of the package in ``root``."""
-    return [sys.executable, "-I", "-c", RUN, str(root), module, *map(str, words)]
+    return [own_python(), "-I", "-c", RUN, str(root), module, *map(str, words)]
+
+
+def own_python() -> str:
+    """This Python's program in the folder that children see, however it was called.
+
+    A path such as ``../.venv/bin/python`` leads through folders that are not there for them.
+    """
+    own = Path(sys.prefix, "bin", Path(sys.executable).name)
+    return str(own) if own.exists() else os.path.abspath(sys.executable)
 
 
 def environment(folder: str) -> dict[str, str]:
@@ -154,7 +163,7 @@ class Watched:
         )
         watched = (os.getpid(), self._folder, far.fileno())
         self._process = _spawn(
-            [sys.executable, "-I", "-S", warden.__file__, *map(str, watched), *inner],
+            [own_python(), "-I", "-S", warden.__file__, *map(str, watched), *inner],
             self._folder,
             far,
         )

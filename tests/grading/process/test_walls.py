@@ -414,3 +414,11 @@ def test_a_daemon_without_walls_does_not_outlive_its_child(
         pid = int(mark.read_text())
         assert psutil.pid_exists(pid)
     assert gone(pid)
+
+
+def test_python_is_found_however_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = Path(sys.prefix, "bin", Path(sys.executable).name)
+    monkeypatch.setattr(sys, "executable", f"{sys.prefix}/outside/../bin/{called.name}")
+    assert lives.own_python() == str(called)
+    monkeypatch.setattr(sys, "executable", "/opt/outside/../bin/python-of-another-name")
+    assert lives.own_python() == "/opt/bin/python-of-another-name"
