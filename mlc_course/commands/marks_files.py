@@ -1,4 +1,4 @@
-"""What ``mlc-course grade`` writes beside its table, and under which names."""
+"""Files that ``mlc-course grade`` writes beside its table, and their names."""
 
 from __future__ import annotations
 

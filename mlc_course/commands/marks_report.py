@@ -28,7 +28,7 @@ MOST_NAMED = 20  # students in one line
 
 
 class Reported(NamedTuple):
-    """What was written: the results, what is to be said, and whether every mark has its place."""
+    """Written results, sentences about them, and whether every mark has its place."""
 
     results: list[Result]
     said: list[str]
@@ -36,7 +36,7 @@ class Reported(NamedTuple):
 
 
 class MarksReport:
-    """What is asked for beside marks. Making it raises ``UsageError`` for whatever is faulty."""
+    """Wishes beside marks. Making them raises ``UsageError`` for whatever is faulty."""
 
     def __init__(
         self,

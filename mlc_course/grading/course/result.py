@@ -1,4 +1,4 @@
-"""What a submission is worth in the end: marks, a person's points, and a penalty for being late."""
+"""The worth of a submission: marks, a person's points, and a penalty for being late."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ByPerson:
 
 @dataclass(frozen=True)
 class Late:
-    """How late a submission is, the part of its points that it keeps, and a sentence on both."""
+    """Lateness of a submission, the part of its points that it keeps, and a sentence on both."""
 
     days: int = 0
     kept: float = 1.0
@@ -52,14 +52,14 @@ class Result:
 
     @property
     def points(self) -> float:
-        """What was earned, before any penalty."""
+        """Return the points before any penalty."""
         tests = sum(self.points_of(test) for test in self.marks.tests)
         by_person = sum(each.points or 0.0 for each in self.by_person)
         return tests + by_person + sum(self.extra.values())
 
     @property
     def final(self) -> float:
-        """What counts, after the penalty."""
+        """Return the points after the penalty."""
         return round(self.points * self.late.kept, 6)
 
     @property
@@ -68,10 +68,10 @@ class Result:
 
     @property
     def percent(self) -> float:
-        """What counts, in percent of what can be had."""
+        """Return the points after the penalty, in percent of the points that can be had."""
         return 100 * self.final / self.out_of if self.out_of else 0.0
 
     @property
     def waiting(self) -> int:
-        """How many answers wait for a person."""
+        """Return the number of answers that wait for a person."""
         return sum(each.points is None for each in self.by_person)

@@ -38,7 +38,7 @@ MOST_RENAMED = 100  # notebooks of one student, under names of no assignment, th
 
 @dataclass(frozen=True)
 class Left:
-    """What is not graded: its path below the class's folder, and why."""
+    """A file that is not graded: its path below the class's folder, and why."""
 
     path: str
     why: str
@@ -48,7 +48,7 @@ Entry = tuple[Path, Origin]
 
 
 class Collected(NamedTuple):
-    """What a class handed in: submissions to grade, and everything else."""
+    """The work of a class: submissions to grade, and everything else."""
 
     submissions: tuple[Submission, ...]
     left: tuple[Left, ...]
