@@ -109,10 +109,10 @@ def test_nothing_is_left_of_a_program(ends: str, status: int | None) -> None:
 
 
 def test_work_with_limits_gives_what_it_returns_and_changes_nothing_here() -> None:
-    here = [1]
+    here, before = [1], children()
     assert run_limited(lambda: (here.append(2), here)[1], **ROOM) == [1, 2]
     assert here == [1]
-    assert not psutil.Process().children()
+    assert children() == before
 
 
 def _without_end() -> None:
@@ -132,6 +132,7 @@ def _without_end() -> None:
 def test_work_that_passes_a_limit_or_fails_is_told_so(
     work: Callable[[], object], words: str
 ) -> None:
+    before = children()
     with pytest.raises(MachineError, match=words):
         run_limited(work, **ROOM)
-    assert not psutil.Process().children()
+    assert children() == before
