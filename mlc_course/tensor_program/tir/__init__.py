@@ -6,7 +6,7 @@ the loops, conditions and accesses of a program in order; nearly every analysis 
 """
 
 from mlc_course.tensor_program.tir import addresses, formulas, tvm
-from mlc_course.tensor_program.tir.access_strides import Access, Loop, accesses
+from mlc_course.tensor_program.tir.access_strides import Access, Affine, Loop, accesses, affine
 from mlc_course.tensor_program.tir.addresses import (
     PAGE,
     buffer_bytes,
@@ -104,6 +104,7 @@ from mlc_course.tensor_program.tir.tvm import (
     memory_stages,
     meta_schedule,
     on_one_thread,
+    read_script,
     rewrite,
     same_structure,
     shared_tensor,
@@ -117,6 +118,7 @@ from mlc_course.tensor_program.tir.tvm import (
 __all__ = [
     "ALIGNMENT",
     "Access",
+    "Affine",
     "Array",
     "Begin",
     "Bound",
@@ -166,6 +168,7 @@ __all__ = [
     "Var",
     "accesses",
     "addresses",
+    "affine",
     "assembly_text",
     "bind",
     "buffer_bytes",
@@ -203,6 +206,7 @@ __all__ = [
     "operands",
     "outline",
     "own_buffers",
+    "read_script",
     "refusal_reason",
     "relax",
     "rewrite",

@@ -32,6 +32,7 @@ from tvm.s_tir import meta_schedule as meta_schedule
 from tvm.s_tir import transform as s_tir_transform
 from tvm.s_tir.schedule import LoopRV, SBlockRV, Trace
 from tvm.s_tir.schedule.schedule import ScheduleError
+from tvm.script import from_source
 from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as tir_builder
@@ -96,6 +97,7 @@ __all__ = [
     "lowered",
     "iter_map_simplify",
     "opaque_blocks",
+    "read_script",
     "memory_stages",
     "meta_schedule",
     "rewrite",
@@ -323,6 +325,17 @@ def dump_program(module: IRModule) -> str:
 def load_program(text: str) -> IRModule:
     """Read a program that ``dump_program`` wrote."""
     return tvm.ir.load_json(text)
+
+
+def read_script(text: str) -> PrimFunc:
+    """Read a function in TVMScript, which begins with ``@T.prim_func``.
+
+    Python evaluates what stands in it: only for a text that is known to hold nothing else. Raises
+    what TVM raises for a text that is no program.
+    """
+    found = from_source(text, extra_vars={"T": T})
+    assert isinstance(found, PrimFunc)
+    return found
 
 
 def same_structure(first: object, second: object) -> bool:
