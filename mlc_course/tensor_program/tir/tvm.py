@@ -33,6 +33,8 @@ from tvm.s_tir import transform as s_tir_transform
 from tvm.s_tir.schedule import LoopRV, SBlockRV, Trace
 from tvm.s_tir.schedule.schedule import ScheduleError
 from tvm.script import tirx as T
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as tir_builder
 from tvm.support import cc
 from tvm.support.popen_pool import PopenPoolExecutor
 from tvm.sym import Analyzer, detect_linear_equation, iter_map_simplify
@@ -59,6 +61,7 @@ __all__ = [
     "Array",
     "BufferType",
     "Call",
+    "IRBuilder",
     "IRModule",
     "LoopRV",
     "Node",
@@ -102,6 +105,7 @@ __all__ = [
     "shared_tensor",
     "substitute",
     "te",
+    "tir_builder",
     "tirx",
     "undefined_vars",
     "unique_variables",
