@@ -102,6 +102,8 @@ class RegisterProgram:
         found = {each.feature: None for each in self._instructions()}
         if self.width_bits == 512:
             found |= dict.fromkeys(("avx512f", "avx512bw"))
+        elif any(each.startswith("avx512") for each in found):
+            found["avx512vl"] = None
         return tuple(found)
 
     @property
