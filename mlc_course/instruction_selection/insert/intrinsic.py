@@ -24,11 +24,10 @@ from mlc_course.instruction_selection.lower import (
 from mlc_course.instruction_selection.spec import Place, Specification
 from mlc_course.tensor_program.tir import (
     PrimFunc,
-    T,
     TensorIntrin,
-    from_source,
     intrinsic_number,
     same_structure,
+    tvm,
 )
 
 
@@ -48,7 +47,7 @@ def intrinsic(spec: Specification, program: RegisterProgram, level: str) -> str:
     name = f"mlc_course_{spec.name}_{level}_{program.width_bits}_{digest}"
     known = TensorIntrin.get(name, allow_missing=True)
     if known is None:
-        TensorIntrin.register(name, description, from_source(text, extra_vars={"T": T}))
+        TensorIntrin.register(name, description, tvm.read_script(text))
     else:
         assert same_structure(known.desc, description)
     return name
@@ -56,9 +55,7 @@ def intrinsic(spec: Specification, program: RegisterProgram, level: str) -> str:
 
 def implementation(spec: Specification, program: RegisterProgram) -> PrimFunc:
     """Return a register program as a function in TensorIR; raises what ``intrinsic`` raises."""
-    made = from_source(source(spec, program), extra_vars={"T": T})
-    assert isinstance(made, PrimFunc)
-    return made
+    return tvm.read_script(source(spec, program))
 
 
 def source(spec: Specification, program: RegisterProgram) -> str:

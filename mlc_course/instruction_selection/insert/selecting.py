@@ -8,7 +8,7 @@ from mlc_course.instruction_selection.insert.intrinsic import intrinsic
 from mlc_course.instruction_selection.insert.rest import divide
 from mlc_course.instruction_selection.isa import CellProgram, level_of
 from mlc_course.instruction_selection.lower import RegisterProgram, check_layout, lower
-from mlc_course.instruction_selection.spec import Specification
+from mlc_course.instruction_selection.spec import Specification, block_specification
 from mlc_course.tensor_program.legality import Illegal, sound
 from mlc_course.tensor_program.schedule import lookup
 from mlc_course.tensor_program.tir import Schedule, ScheduleError, refusal_reason
@@ -21,7 +21,7 @@ def select(
     level: str,
     program: CellProgram,
     width: int | None = None,
-    spec: Specification,
+    spec: Specification | None = None,
 ) -> RegisterProgram:
     """Compute a tile of outputs at a time with the instructions of a program on one cell.
 
@@ -47,6 +47,7 @@ def select(
         StepError: TVM refuses the step, or the program of the schedule is wrong before it.
     """
     of = level_of(level)
+    spec = block_specification(sch, block) if spec is None else spec
     registers = lower(spec.cell, program, width or of.width)
     check_layout(spec.cell, program, registers)
     check_target(registers.features, target_of(of))

@@ -11,7 +11,8 @@
 The expression has the operators ``+ - * << >> & | ^ ~``, comparisons, ``min``, ``max``, ``clamp(x,
 lo, hi)``, ``abs``, ``select(condition, a, b)``, integers, and casts such as ``u16(x)``, which wrap.
 As in C, arithmetic is in int32 whatever the types of the operands, or in int64 where an operand or
-the result has values that int32 does not hold; the result wraps to its type.
+the result has values that int32 does not hold, or where a cast asks for it: ``s64(A) * B``. The
+result wraps to its type.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _COMPARISONS: dict[type[ast.cmpop], type] = {
     ast.NotEq: tirx.NE,
 }
 _ARGUMENTS = {"min": 2, "max": 2, "clamp": 3, "abs": 1, "select": 3}
-_CASTS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
+_CASTS = ("u8", "s8", "u16", "s16", "u32", "s32", "s64")
 _KNOWN = (
     f"+ - * << >> & | ^ ~, comparisons, {', '.join(_ARGUMENTS)}, casts such as u16(x), integers"
 )
@@ -261,6 +262,10 @@ def _cast(value: Expr, to: IntType) -> Expr:
     return value if str(value.ty.dtype) == to.dtype else tirx.Cast(to.dtype, value)
 
 
+def _zero(like: Expr) -> Expr:
+    return tirx.const(0, str(like.ty.dtype))
+
+
 @dataclass(frozen=True)
 class _Translation:
     """Expressions of a line as TensorIR; each is of the type of its arithmetic, or a bool."""
@@ -269,7 +274,19 @@ class _Translation:
     load: Callable[[str], Expr]
 
     def number(self, tree: ast.expr, depth: int) -> Expr:
-        return _cast(self.value(tree, depth), self.line.arithmetic)
+        """Return a value in the type of the arithmetic, or in int64 where that does not hold it."""
+        value, of = self.value(tree, depth), self.line.arithmetic
+        kind = str(value.ty.dtype)
+        if of == S32 and kind != "bool" and not of.holds(int_type(kind).lo, int_type(kind).hi):
+            return _cast(value, S64)
+        return _cast(value, of)
+
+    def numbers(self, *trees: ast.expr, depth: int) -> list[Expr]:
+        """Return values in their common type."""
+        found = [self.number(each, depth + 1) for each in trees]
+        if len({str(each.ty.dtype) for each in found}) > 1:
+            return [_cast(each, S64) for each in found]
+        return found
 
     def value(self, tree: ast.expr, depth: int) -> Expr:
         if depth > DEEPEST:
@@ -280,7 +297,8 @@ class _Translation:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
                 return self.constant(tree, -number)
             case ast.UnaryOp(op=ast.USub()):
-                return tirx.Sub(self.zero, self.number(tree.operand, depth + 1))
+                inner = self.number(tree.operand, depth + 1)
+                return tirx.Sub(_zero(inner), inner)
             case ast.UnaryOp(op=ast.Invert()):
                 return tirx.BitwiseNot(self.number(tree.operand, depth + 1))
             case ast.Name():
@@ -295,15 +313,10 @@ class _Translation:
                     "(x * 21846) >> 16 is x // 3 for x up to 765",
                 )
             case ast.Compare(ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
-                sides = self.number(tree.left, depth + 1), self.number(right, depth + 1)
-                return _COMPARISONS[type(op)](*sides)
+                return _COMPARISONS[type(op)](*self.numbers(tree.left, right, depth=depth))
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
                 return self.call(tree, name, args, depth)
         self.wrong(tree, _KNOWN)
-
-    @property
-    def zero(self) -> Expr:
-        return tirx.const(0, self.line.arithmetic.dtype)
 
     def constant(self, tree: ast.expr, number: int) -> Expr:
         of = self.line.arithmetic
@@ -331,12 +344,14 @@ class _Translation:
         return self.load(tree.id)
 
     def binary(self, tree: ast.BinOp, depth: int) -> Expr:
-        shifts = isinstance(tree.op, (ast.LShift, ast.RShift))
+        if not isinstance(tree.op, (ast.LShift, ast.RShift)):
+            return _BINARY[type(tree.op)](*self.numbers(tree.left, tree.right, depth=depth))
         left, right = self.number(tree.left, depth + 1), self.number(tree.right, depth + 1)
-        bits = self.line.arithmetic.bits
-        if shifts and not (isinstance(right, tirx.IntImm) and 0 <= int(right.value) < bits):
+        bits = int_type(str(left.ty.dtype)).bits
+        if not (isinstance(right, tirx.IntImm) and 0 <= int(right.value) < bits):
             self.wrong(tree.right, f"a shift by a constant from 0 to {bits - 1}")
-        return _BINARY[type(tree.op)](left, right)
+        amount = tirx.const(int(right.value), str(left.ty.dtype))
+        return _BINARY[type(tree.op)](left, amount)
 
     def call(self, tree: ast.Call, name: str, args: list[ast.expr], depth: int) -> Expr:
         if name in _CASTS and len(args) == 1:
@@ -349,11 +364,11 @@ class _Translation:
         if name == "select":
             condition = self.value(args[0], depth + 1)
             if str(condition.ty.dtype) != "bool":
-                condition = tirx.NE(_cast(condition, self.line.arithmetic), self.zero)
-            return tirx.Select(condition, *(self.number(each, depth + 1) for each in args[1:]))
-        values = [self.number(each, depth + 1) for each in args]
+                condition = tirx.NE(condition, _zero(condition))
+            return tirx.Select(condition, *self.numbers(*args[1:], depth=depth))
+        values = self.numbers(*args, depth=depth)
         if name == "abs":
-            return tirx.Max(values[0], tirx.Sub(self.zero, values[0]))
+            return tirx.Max(values[0], tirx.Sub(_zero(values[0]), values[0]))
         if name == "clamp":
             return tirx.Min(tirx.Max(values[0], values[1]), values[2])
         value = values[0]

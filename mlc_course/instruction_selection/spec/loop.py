@@ -196,10 +196,20 @@ def check_inputs(spec: Specification, arrays: Mapping[str, npt.ArrayLike]) -> in
             expected="the same number of outputs for all",
             got=", ".join(f"{name} is for {count}" for name, count in counts.items()),
         )
-    for buffer in wanted:
-        if buffer.name in spec.ranges:
-            _check_range(spec, buffer.name, np.asarray(arrays[buffer.name]))
+    check_ranges(spec, arrays)
     return next(iter(counts.values()), 1)
+
+
+def check_ranges(spec: Specification, arrays: Mapping[str, npt.ArrayLike]) -> None:
+    """Check the values of whole arrays of a program, of any shape, by the names of buffers.
+
+    Raises:
+        UsageError: a value is outside the range that is promised for its buffer; the first one is
+            named.
+    """
+    for name, array in arrays.items():
+        if name in spec.ranges:
+            _check_range(spec, name, np.asarray(array))
 
 
 def _outputs(spec: Specification, buffer: TileBuffer, shape: tuple[int, ...]) -> int | None:

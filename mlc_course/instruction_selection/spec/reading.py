@@ -127,7 +127,7 @@ def index_value(expr: Expr, known: Mapping[Var, int]) -> int:
     raise UsageError(
         "an index depends on data, or on more than loops",
         expected="sums, products by constants, quotients and remainders of loops",
-        got=expr,
+        got=str(expr),
         hint="a table that is looked up by data has no vector instruction here",
     )
 
@@ -170,7 +170,7 @@ class _Runner:
             raise UsageError(
                 f"block {block.name_hint}: only some of its outputs are computed",
                 expected="a block without a condition",
-                got=stmt.predicate,
+                got=str(stmt.predicate),
                 hint="split the loop by a divisor of its extent",
             )
         at = [self.index(each) for each in stmt.iter_values]
@@ -244,14 +244,14 @@ class _Runner:
             raise UsageError(
                 "a division: no vector unit here divides integers",
                 expected="sums, products, shifts, minima, comparisons, choices",
-                got=expr,
+                got=str(expr),
                 hint="shift by a power of two, or multiply by a reciprocal and shift: "
                 "(x * 21846) >> 16 is x // 3 for x up to 765",
             )
         raise UsageError(
             "an operation that no specification has",
             expected="+ - * << >> & | ^ ~, comparisons, min, max, Select, casts",
-            got=expr,
+            got=str(expr),
         )
 
     def load(self, expr: Any) -> Formula:
@@ -278,7 +278,7 @@ class _Runner:
             raise UsageError(
                 "a shift by something else than a constant of its type",
                 expected=f"a constant from 0 to {of.bits - 1}",
-                got=expr,
+                got=str(expr),
             )
         value, bits = self.value(expr.a), int(amount.value)
         if isinstance(expr, tirx.RShift):
@@ -316,7 +316,7 @@ def _check_fits(expr: Expr, exact: Formula, of: IntType) -> None:
         expected=f"values of {of}: {of.lo}..{of.hi}",
         got=f"{expr} in {exact.lo}..{exact.hi}",
         hint="promise a range of what is read, such as A in 0..127"
-        + (", or compute in int64" if wider else ""),
+        + (", or compute in int64: s64(A) * B" if wider else ""),
     )
 
 

@@ -6,7 +6,7 @@ the loops, conditions and accesses of a program in order; nearly every analysis 
 """
 
 from mlc_course.tensor_program.tir import addresses, formulas, tvm
-from mlc_course.tensor_program.tir.access_strides import Access, Loop, accesses
+from mlc_course.tensor_program.tir.access_strides import Access, Affine, Loop, accesses, affine
 from mlc_course.tensor_program.tir.addresses import (
     PAGE,
     buffer_bytes,
@@ -98,7 +98,6 @@ from mlc_course.tensor_program.tir.tvm import (
     derived_object,
     dump_program,
     every_node,
-    from_source,
     has_features,
     host_cpu,
     intrinsic_number,
@@ -109,6 +108,7 @@ from mlc_course.tensor_program.tir.tvm import (
     memory_stages,
     meta_schedule,
     on_one_thread,
+    read_script,
     rewrite,
     same_structure,
     shared_tensor,
@@ -122,6 +122,7 @@ from mlc_course.tensor_program.tir.tvm import (
 __all__ = [
     "ALIGNMENT",
     "Access",
+    "Affine",
     "Array",
     "Begin",
     "Bound",
@@ -172,6 +173,7 @@ __all__ = [
     "Var",
     "accesses",
     "addresses",
+    "affine",
     "assembly_text",
     "bind",
     "buffer_bytes",
@@ -191,7 +193,6 @@ __all__ = [
     "every_step",
     "export_library",
     "formulas",
-    "from_source",
     "has_features",
     "intrinsic_number",
     "level_target",
@@ -213,6 +214,7 @@ __all__ = [
     "operands",
     "outline",
     "own_buffers",
+    "read_script",
     "refusal_reason",
     "relax",
     "rewrite",

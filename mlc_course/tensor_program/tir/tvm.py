@@ -90,7 +90,6 @@ __all__ = [
     "dump_program",
     "every_node",
     "flattened",
-    "from_source",
     "has_features",
     "host_cpu",
     "intrinsic_number",
@@ -102,6 +101,7 @@ __all__ = [
     "iter_map_simplify",
     "opaque_blocks",
     "level_target",
+    "read_script",
     "memory_stages",
     "meta_schedule",
     "rewrite",
@@ -351,6 +351,17 @@ def dump_program(module: IRModule) -> str:
 def load_program(text: str) -> IRModule:
     """Read a program that ``dump_program`` wrote."""
     return tvm.ir.load_json(text)
+
+
+def read_script(text: str) -> PrimFunc:
+    """Read a function in TVMScript, which begins with ``@T.prim_func``.
+
+    Python evaluates what stands in it: only for a text that is known to hold nothing else. Raises
+    what TVM raises for a text that is no program.
+    """
+    found = from_source(text, extra_vars={"T": T})
+    assert isinstance(found, PrimFunc)
+    return found
 
 
 def same_structure(first: object, second: object) -> bool:

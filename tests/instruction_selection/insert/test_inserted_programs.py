@@ -22,8 +22,7 @@ from mlc_course.instruction_selection.insert import (
 )
 from mlc_course.instruction_selection.isa import AVX2, LEVELS, VNNI, Instruction, level_of
 from mlc_course.instruction_selection.lower import lower
-from mlc_course.tensor_program.tir import IRModule, T, TensorIntrin, from_source
-from mlc_course.tensor_program.tir.tvm import compile_module
+from mlc_course.tensor_program.tir import IRModule, TensorIntrin, tvm
 
 X86 = [level for level in ("avx2", "avx512", "vnni") if processor_has(level)]
 # a level, the narrowest that a case runs at, and the widths that the level has registers of
@@ -79,7 +78,7 @@ def test_every_row_is_reached(row: Instruction, level: str, width: int) -> None:
     spec, program = row_alone(row)
     registers = lower(spec.cell, program, width)
     made = implementation(spec, registers)
-    library = compile_module(IRModule({"main": made}), target_of(level_of(level)))
+    library = tvm.compile_module(IRModule({"main": made}), target_of(level_of(level)))
     rng = np.random.default_rng(0)
     arrays = {
         each.name: _numbers(rng, shape, each.type.numpy)
@@ -170,15 +169,14 @@ def test_the_target_is_asked_before_llvm() -> None:
 
 @needs_x86
 def test_what_llvm_ends_the_process_for_ends_a_child() -> None:
-    function = from_source(
+    function = tvm.read_script(
         """
 @T.prim_func(s_tir=True)
 def main(A: T.Buffer((64,), "uint8"), O: T.Buffer((64,), "uint8")):
     O[T.ramp(T.int32(0), 1, 64)] = T.call_llvm_pure_intrin(
         T.llvm_lookup_intrinsic_id("llvm.x86.avx512.pavg.b.512"),
         A.vload([0], "uint8x64"), A.vload([0], "uint8x64"), dtype="uint8x64")
-""",
-        extra_vars={"T": T},
+"""
     )
     module = IRModule({"main": function})
     check_compiles(module, target_of(level_of("avx512")))
