@@ -40,6 +40,8 @@ ROOMS = (
     "mlc_course.instruction_selection.isa",
     "mlc_course.instruction_selection.spec",
     "mlc_course.instruction_selection.prove",
+    "mlc_course.instruction_selection.lower",
+    "mlc_course.instruction_selection.insert",
     "mlc_course.mugraph",
     "mlc_course.mugraph.ir",
     "mlc_course.mugraph.programs",
