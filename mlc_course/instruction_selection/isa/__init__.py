@@ -1,7 +1,8 @@
 """Which instructions does a vector unit have, and what does each compute?
 
 Read ``instruction`` first: what one row says. ``x86`` and ``neon`` are the rows, ``levels`` the
-sets of them that processors have, and ``cell_program`` is a program made of them.
+sets of them that processors have, ``tir_text`` one instruction as an expression of TIR, and
+``cell_program`` is a program made of them.
 """
 
 from mlc_course.instruction_selection.isa.cell_program import (
@@ -23,11 +24,20 @@ from mlc_course.instruction_selection.isa.instruction import (
 )
 from mlc_course.instruction_selection.isa.levels import LEVELS, Level, level_of
 from mlc_course.instruction_selection.isa.neon import NEON
+from mlc_course.instruction_selection.isa.tir_text import (
+    BLOCK,
+    in_turns,
+    register_dtype,
+    register_types,
+    registers_of_result,
+    tir_text,
+)
 from mlc_course.instruction_selection.isa.x86 import AVX2, AVX512, VNNI
 
 __all__ = [
     "AVX2",
     "AVX512",
+    "BLOCK",
     "LEVELS",
     "NEON",
     "SUFFIXES",
@@ -44,6 +54,11 @@ __all__ = [
     "Meaning",
     "Read",
     "family",
+    "in_turns",
     "level_of",
     "program_of",
+    "register_dtype",
+    "register_types",
+    "registers_of_result",
+    "tir_text",
 ]

@@ -32,6 +32,7 @@ from tvm.s_tir import meta_schedule as meta_schedule
 from tvm.s_tir import transform as s_tir_transform
 from tvm.s_tir.schedule import LoopRV, SBlockRV, Trace
 from tvm.s_tir.schedule.schedule import ScheduleError
+from tvm.script import from_source
 from tvm.script import tirx as T
 from tvm.support import cc
 from tvm.support.popen_pool import PopenPoolExecutor
@@ -93,6 +94,7 @@ __all__ = [
     "lowered",
     "iter_map_simplify",
     "opaque_blocks",
+    "read_script",
     "memory_stages",
     "meta_schedule",
     "rewrite",
@@ -314,6 +316,11 @@ def on_one_thread(function: PrimFunc) -> PrimFunc:
 def dump_program(module: IRModule) -> str:
     """A program as text that ``load_program`` reads back exactly."""
     return str(tvm.ir.save_json(module))
+
+
+def read_script(text: str) -> PrimFunc:
+    """Read a function in TVMScript, in which ``T`` is the only name; raises what TVM raises."""
+    return from_source(text, extra_vars={"T": T})
 
 
 def load_program(text: str) -> IRModule:
