@@ -39,6 +39,7 @@ ROOMS = (
     "mlc_course.instruction_selection.integers",
     "mlc_course.instruction_selection.isa",
     "mlc_course.instruction_selection.spec",
+    "mlc_course.instruction_selection.semantics",
     "mlc_course.mugraph",
     "mlc_course.mugraph.ir",
     "mlc_course.mugraph.programs",

@@ -2,5 +2,6 @@
 
 A specification is an inner loop in TensorIR over exact integers. A search finds instructions that
 compute it, a proof shows that they do for all inputs at full width, and tensorizing puts them
-into a schedule. Read ``integers`` and ``isa`` first, then ``spec``.
+into a schedule. Read ``integers`` and ``isa`` first, then ``spec``;
+``semantics`` asks others whether the table of instructions is true.
 """

@@ -80,6 +80,7 @@ __all__ = [
     "Trace",
     "TensorLoad",
     "compile_module",
+    "cpu_features",
     "cpu_target",
     "derived_object",
     "detect_linear_equation",
@@ -104,6 +105,7 @@ __all__ = [
     "shared_tensor",
     "substitute",
     "te",
+    "tensor",
     "tirx",
     "undefined_vars",
     "unique_variables",
@@ -158,6 +160,11 @@ def with_llvm_options(target: Target, *options: str) -> Target:
 def is_known_cpu(cpu: str) -> bool:
     """Tell whether LLVM can generate code for it; for any other name LLVM takes ``generic``."""
     return bool(codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()))
+
+
+def cpu_features(cpu: str) -> frozenset[str]:
+    """Return LLVM's names of what a processor of this machine's kind can do: ``avx2``, ``fma``."""
+    return frozenset(map(str, codegen.llvm_get_cpu_features(Target({"kind": "llvm", "mcpu": cpu}))))
 
 
 def compile_module(module: IRModule | PrimFunc, target: Target, *, compact: bool = True) -> Any:
@@ -331,6 +338,11 @@ def load_program(text: str) -> IRModule:
 def same_structure(first: object, second: object) -> bool:
     """Tell whether two TVM nodes are equal in all but the names of variables."""
     return bool(tvm_ffi.structural_equal(first, second))
+
+
+def tensor(array: NDArray[Any]) -> Any:
+    """TVM's copy of a NumPy array; its method ``numpy`` copies it back."""
+    return tvm.runtime.tensor(array)
 
 
 def shared_tensor(array: NDArray[Any]) -> Any:
