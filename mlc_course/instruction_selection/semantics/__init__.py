@@ -1,7 +1,7 @@
 """Is it true what the table says of an instruction? Each row is held against sources of its own.
 
-Read ``checks`` first: the sources and their verdicts. ``inputs`` chooses what to try; ``processor``,
-``emulator`` and ``symbolic`` are sources; ``mutants`` asks whether a check would notice.
+Read ``checks`` first: sources and their verdicts. ``inputs`` chooses what to try, ``processor``,
+``emulator`` and ``symbolic`` are sources, ``mutants`` asks whether a check would notice.
 """
 
 from mlc_course.instruction_selection.semantics.checks import (

@@ -92,7 +92,8 @@ class RowCheck:
     def verdict(self) -> Verdict:
         """Whether a source differs; otherwise, whether one agrees."""
         verdicts = {each.verdict for each in self.findings}
-        return next(each for each in ("differs", "agrees", "left out") if each in verdicts)
+        found: tuple[Verdict, ...] = ("differs", "agrees")
+        return next((each for each in found if each in verdicts), "left out")
 
     def agreeing(self) -> dict[str, list[int]]:
         """Return the sources that agree, each with the widths at which it was asked."""
@@ -299,13 +300,14 @@ def _reason(error: MachineError | UsageError) -> str:
 
 
 def _broken(rows: Sequence[Instruction], count: int) -> BrokenCount:
-    """Count the wrong meanings of a row, with its last immediate: it has the most bits to lose."""
-    row = rows[-1]
-    if row.kind == "interleave":  # a move: nothing is computed
-        return BrokenCount(0, 0, 0, ())
-    made = list(broken_meanings(row))
-    tried = trials(row, count=count)
-    refused = [each for each in made if caught(row, each, tried)]
-    rest = [each for each in made if each not in refused]
-    accepted = tuple(each.what for each in rest if differs(row, each))
-    return BrokenCount(len(made), len(refused), len(rest) - len(accepted), accepted)
+    """Count wrong meanings of a row: with its first immediate, one in the middle, and its last."""
+    made, refused, accepted = 0, 0, list[str]()
+    for row in dict.fromkeys((rows[0], rows[len(rows) // 2], rows[-1])):
+        tried = trials(row, count=count)
+        for each in broken_meanings(row):
+            made += 1
+            if caught(row, each, tried):
+                refused += 1
+            elif differs(row, each):
+                accepted.append(f"{row}: {each.what}")
+    return BrokenCount(made, refused, made - refused - len(accepted), tuple(accepted))
