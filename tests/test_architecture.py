@@ -42,6 +42,7 @@ ROOMS = (
     "mlc_course.instruction_selection.prove",
     "mlc_course.instruction_selection.lower",
     "mlc_course.instruction_selection.insert",
+    "mlc_course.instruction_selection.semantics",
     "mlc_course.mugraph",
     "mlc_course.mugraph.ir",
     "mlc_course.mugraph.programs",

@@ -5,4 +5,6 @@ compute it, a proof shows that they do for all inputs at full width, and tensori
 into a schedule. Read ``integers`` and ``isa`` first, then ``spec`` and ``prove``.
 into a schedule. Read ``integers`` and ``isa`` first, then ``spec``;
 ``lower`` fills whole registers with programs on one output.
+into a schedule. Read ``integers`` and ``isa`` first, then ``spec``;
+``semantics`` asks others whether the table of instructions is true.
 """

@@ -84,6 +84,7 @@ __all__ = [
     "Trace",
     "TensorLoad",
     "compile_module",
+    "cpu_features",
     "cpu_target",
     "derived_object",
     "detect_linear_equation",
@@ -112,6 +113,7 @@ __all__ = [
     "substitute",
     "te",
     "tir_builder",
+    "tensor",
     "tirx",
     "undefined_vars",
     "unique_variables",
@@ -188,6 +190,9 @@ def has_features(target: Target, features: Sequence[str]) -> bool:
 def intrinsic_number(name: str) -> int:
     """LLVM's number of an intrinsic; 0 where this LLVM has none of that name."""
     return int(codegen.llvm_lookup_intrinsic_id(name))
+def cpu_features(cpu: str) -> frozenset[str]:
+    """Return LLVM's names of what a processor of this machine's kind can do: ``avx2``, ``fma``."""
+    return frozenset(map(str, codegen.llvm_get_cpu_features(Target({"kind": "llvm", "mcpu": cpu}))))
 
 
 def compile_module(module: IRModule | PrimFunc, target: Target, *, compact: bool = True) -> Any:
@@ -348,6 +353,11 @@ def dump_program(module: IRModule) -> str:
     return str(tvm.ir.save_json(module))
 
 
+def read_script(text: str) -> PrimFunc:
+    """Read a function in TVMScript, in which ``T`` is the only name; raises what TVM raises."""
+    return from_source(text, extra_vars={"T": T})
+
+
 def load_program(text: str) -> IRModule:
     """Read a program that ``dump_program`` wrote."""
     return tvm.ir.load_json(text)
@@ -367,6 +377,11 @@ def read_script(text: str) -> PrimFunc:
 def same_structure(first: object, second: object) -> bool:
     """Tell whether two TVM nodes are equal in all but the names of variables."""
     return bool(tvm_ffi.structural_equal(first, second))
+
+
+def tensor(array: NDArray[Any]) -> Any:
+    """TVM's copy of a NumPy array; its method ``numpy`` copies it back."""
+    return tvm.runtime.tensor(array)
 
 
 def shared_tensor(array: NDArray[Any]) -> Any:
