@@ -40,6 +40,7 @@ ROOMS = (
     "mlc_course.instruction_selection.isa",
     "mlc_course.instruction_selection.spec",
     "mlc_course.instruction_selection.prove",
+    "mlc_course.instruction_selection.search",
     "mlc_course.instruction_selection.lower",
     "mlc_course.instruction_selection.insert",
     "mlc_course.instruction_selection.semantics",
