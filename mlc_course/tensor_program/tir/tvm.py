@@ -353,11 +353,6 @@ def dump_program(module: IRModule) -> str:
     return str(tvm.ir.save_json(module))
 
 
-def read_script(text: str) -> PrimFunc:
-    """Read a function in TVMScript, in which ``T`` is the only name; raises what TVM raises."""
-    return from_source(text, extra_vars={"T": T})
-
-
 def load_program(text: str) -> IRModule:
     """Read a program that ``dump_program`` wrote."""
     return tvm.ir.load_json(text)
