@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.instruction_selection.isa import CellProgram, Level
-from mlc_course.instruction_selection.prove import Certificate, Proved, prove_cell
+from mlc_course.instruction_selection.prove import Certificate, Proved, Verdict, prove_cell
 from mlc_course.instruction_selection.prove import Refuted as RefutedBy
 from mlc_course.instruction_selection.search.direct import Limits, weight_of
 from mlc_course.instruction_selection.search.events import (
@@ -22,6 +22,8 @@ from mlc_course.instruction_selection.search.events import (
 from mlc_course.instruction_selection.search.rules import Rule, Rules
 from mlc_course.instruction_selection.search.solver import Solver, canonical, renamed
 from mlc_course.instruction_selection.spec import Cell
+
+_LEAST_PROOF_S, _MOST_PROOF_S = 0.5, 10.0  # a program that was found late is proved all the same
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,12 @@ class Selecting:
         rule = self.rules.find(standard, self.level) if self.rules else None
         if rule is None:
             return False
-        program = renamed(rule.program, names)
         try:
-            verdict = prove_cell(self.cell, program)
-        except (KeyError, IndexError, ValueError, TypeError, AttributeError, UsageError):
+            program = renamed(rule.program, names)
+            program.check({each.name: (each.type, each.lanes) for each in self.cell.operands})
+        except (KeyError, UsageError):
             return False  # no such program can be run
+        verdict = prove_cell(self.cell, program)
         if not isinstance(verdict, Proved):
             return False
         self._best, self._tried, self._recorded = (program, verdict.certificate), rule.tried, True
@@ -129,7 +132,7 @@ class Selecting:
     def _searched(self) -> Iterator[Event]:
         solver = Solver(
             self.level.rows,
-            prove_cell,
+            self._verdict,
             self.limits,
             self.seed,
             self._began + self.seconds,
@@ -157,8 +160,12 @@ class Selecting:
             rule = Rule(renamed(program, back), certificate, self._tried)
             self.rules.add(standard, self.level, rule)
 
+    def _verdict(self, cell: Cell, program: CellProgram) -> Verdict:
+        left = self._began + self.seconds - time.monotonic()
+        return prove_cell(cell, program, seconds=min(max(left, _LEAST_PROOF_S), _MOST_PROOF_S))
+
     def _proved(self, program: CellProgram) -> Iterator[Event]:
-        verdict = prove_cell(self.cell, program)
+        verdict = self._verdict(self.cell, program)
         if isinstance(verdict, Proved):
             self._best = program, verdict.certificate
             yield self._found(program, verdict)
