@@ -10,7 +10,13 @@ from mlc_course.errors import UsageError
 
 # In the order in which they are tried. A certificate names the last one that was needed.
 Method: TypeAlias = Literal[
-    "same formula", "normal form", "each sum one variable", "tables", "all inputs"
+    "same formula",
+    "normal form",
+    "each sum one variable",
+    "tables",
+    "each shared part one variable",
+    "all inputs",
+    "case by case",
 ]
 METHODS: tuple[Method, ...] = get_args(Method)
 Json: TypeAlias = "dict[str, str | int | float | None]"
