@@ -242,6 +242,34 @@ def _text(path: Path) -> str:
         return ""
 
 
+def features() -> frozenset[str]:
+    """Return the processor's features, such as ``avx2`` and ``dotprod``, as LLVM names them.
+
+    Where it stands in for a narrower one, it has only the features of that one.
+    """
+    flags = _cpu_flags()
+    if platform.system() == "Darwin" and platform.machine() in ("arm64", "aarch64"):
+        flags |= {"asimd"}
+        flags |= {f for f, name in _ON_APPLE.items() if _sysctl(name).strip() == "1"}
+    found = {_LLVM_NAMES.get(flag, flag) for flag in flags}
+    asked = stand_in()
+    if asked in ("AVX2", "SSE"):
+        found = {name for name in found if not name.startswith("avx512")}
+    if asked == "SSE":
+        found -= {"avx", "avx2", "fma"}
+    return frozenset(found)
+
+
+# Linux's name of a feature -> LLVM's, where they differ.
+_LLVM_NAMES = {
+    "avx512_vnni": "avx512vnni",
+    "avx_vnni": "avxvnni",
+    "asimd": "neon",
+    "asimddp": "dotprod",
+}
+_ON_APPLE = {"asimddp": "hw.optional.arm.FEAT_DotProd", "i8mm": "hw.optional.arm.FEAT_I8MM"}
+
+
 def _native() -> str:
     """The instruction set of this processor."""
     return _isa(_cpu_flags(), platform.machine())

@@ -7,13 +7,16 @@ when, ``task_clock`` measures it, ``false_sharing`` finds who writes the same ca
 
 from mlc_course.tensor_program.processor import thread_scaling
 from mlc_course.tensor_program.processor.assembly_code import (
+    UNTOLD,
     Assembly,
     arithmetic_loops,
     assembly,
     longest_chain,
     read_assembly,
 )
+from mlc_course.tensor_program.processor.control_flow import Function, functions
 from mlc_course.tensor_program.processor.false_sharing import NOBODY, SEVERAL, writes_by_worker
+from mlc_course.tensor_program.processor.iterations import Counters
 from mlc_course.tensor_program.processor.operations import (
     Stage,
     exps,
@@ -37,12 +40,15 @@ from mlc_course.tensor_program.processor.thread_scaling import prepared, scaling
 
 __all__ = [
     "Assembly",
+    "Counters",
+    "Function",
     "HOW",
     "Interval",
     "NOBODY",
     "SEVERAL",
     "Stage",
     "Timeline",
+    "UNTOLD",
     "amdahl",
     "arithmetic_loops",
     "assembly",
@@ -50,6 +56,7 @@ __all__ = [
     "exps",
     "flops",
     "flops_by_worker",
+    "functions",
     "grouped",
     "longest_chain",
     "most_flops",

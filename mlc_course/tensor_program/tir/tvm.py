@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ from tvm.ir import Node, Op, PrimType, Range
 from tvm.ir.expr import Call, StringImm, TensorLoad
 from tvm.ir.transform import PassContext
 from tvm.ir.utils import derived_object
-from tvm.s_tir import SBlock, SBlockRealize, Schedule
+from tvm.s_tir import SBlock, SBlockRealize, Schedule, TensorIntrin
 from tvm.s_tir import meta_schedule as meta_schedule
 from tvm.s_tir import transform as s_tir_transform
 from tvm.s_tir.schedule import LoopRV, SBlockRV, Trace
@@ -77,19 +77,23 @@ __all__ = [
     "Schedule",
     "ScheduleError",
     "StringImm",
+    "TensorIntrin",
     "T",
     "Target",
     "TensorProgram",
     "Trace",
     "TensorLoad",
     "compile_module",
+    "cpu_features",
     "cpu_target",
     "derived_object",
     "detect_linear_equation",
     "dump_program",
     "every_node",
     "flattened",
+    "has_features",
     "host_cpu",
+    "intrinsic_number",
     "is_known_cpu",
     "load_cpu_intrinsics",
     "linker",
@@ -97,6 +101,7 @@ __all__ = [
     "lowered",
     "iter_map_simplify",
     "opaque_blocks",
+    "level_target",
     "read_script",
     "memory_stages",
     "meta_schedule",
@@ -108,6 +113,7 @@ __all__ = [
     "substitute",
     "te",
     "tir_builder",
+    "tensor",
     "tirx",
     "undefined_vars",
     "unique_variables",
@@ -162,6 +168,31 @@ def with_llvm_options(target: Target, *options: str) -> Target:
 def is_known_cpu(cpu: str) -> bool:
     """Tell whether LLVM can generate code for it; for any other name LLVM takes ``generic``."""
     return bool(codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()))
+
+
+def level_target(settings: Mapping[str, str], *, attributes: Sequence[str] = ()) -> Target:
+    """The machine with these settings (``mcpu``, ``mtriple``, ``mattr``), on one thread.
+
+    ``attributes`` are more of LLVM's, such as ``-prefer-256-bit``.
+    """
+    known: dict[str, Any] = {"kind": "llvm", "num-cores": 1, **settings}
+    listed = [each for each in known.pop("mattr", "").split(",") if each]
+    if listed or attributes:
+        known["mattr"] = [*listed, *attributes]
+    return Target(known)
+
+
+def has_features(target: Target, features: Sequence[str]) -> bool:
+    """Tell whether the machine that code is generated for has all of LLVM's features."""
+    return bool(codegen.llvm_cpu_has_features(list(features), target))
+
+
+def intrinsic_number(name: str) -> int:
+    """LLVM's number of an intrinsic; 0 where this LLVM has none of that name."""
+    return int(codegen.llvm_lookup_intrinsic_id(name))
+def cpu_features(cpu: str) -> frozenset[str]:
+    """Return LLVM's names of what a processor of this machine's kind can do: ``avx2``, ``fma``."""
+    return frozenset(map(str, codegen.llvm_get_cpu_features(Target({"kind": "llvm", "mcpu": cpu}))))
 
 
 def compile_module(module: IRModule | PrimFunc, target: Target, *, compact: bool = True) -> Any:
@@ -341,6 +372,11 @@ def read_script(text: str) -> PrimFunc:
 def same_structure(first: object, second: object) -> bool:
     """Tell whether two TVM nodes are equal in all but the names of variables."""
     return bool(tvm_ffi.structural_equal(first, second))
+
+
+def tensor(array: NDArray[Any]) -> Any:
+    """TVM's copy of a NumPy array; its method ``numpy`` copies it back."""
+    return tvm.runtime.tensor(array)
 
 
 def shared_tensor(array: NDArray[Any]) -> Any:

@@ -1,0 +1,49 @@
+"""Which program computes a cell? A search by cost, whose answers are proved.
+
+Read ``events`` first: what a search says while it runs. ``bank`` keeps values, told apart by tests;
+``direct`` searches for one goal; ``parts`` says how to take a goal apart, and ``solver`` puts it
+together. ``selection`` is what the rest of the house asks; ``rules`` are what was found before.
+"""
+
+from mlc_course.instruction_selection.search.direct import Limits, weight_of
+from mlc_course.instruction_selection.search.events import (
+    Covered,
+    Event,
+    Found,
+    Refuted,
+    Tried,
+    Undecided,
+)
+from mlc_course.instruction_selection.search.rules import (
+    RULES_FILE,
+    Rule,
+    Rules,
+    decoded,
+    encoded,
+)
+from mlc_course.instruction_selection.search.selection import (
+    Selecting,
+    Selection,
+    select_program,
+)
+from mlc_course.instruction_selection.search.solver import Solver
+
+__all__ = [
+    "Covered",
+    "Event",
+    "Found",
+    "Limits",
+    "RULES_FILE",
+    "Refuted",
+    "Rule",
+    "Rules",
+    "Selecting",
+    "Selection",
+    "Solver",
+    "Tried",
+    "Undecided",
+    "decoded",
+    "encoded",
+    "select_program",
+    "weight_of",
+]

@@ -1,0 +1,82 @@
+"""What a search reports while it runs: one stream for progress bars, widgets, files and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mlc_course.instruction_selection.isa import CellProgram
+from mlc_course.instruction_selection.spec import Cell
+
+
+@dataclass(frozen=True)
+class Tried:
+    """So many programs were computed on the tests, and so many values were new and kept."""
+
+    goal: str
+    instructions: int
+    tried: int
+    kept: int
+
+
+@dataclass(frozen=True)
+class Refuted:
+    """A program agrees with the goal on all tests and differs on this input: a new test."""
+
+    goal: str
+    program: str
+    model: Mapping[str, int]
+    wanted: int
+    found: int
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A program agrees with the goal on all tests, but is neither proved nor refuted: not used."""
+
+    goal: str
+    program: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program that is proved to compute a goal; ``weight`` counts instructions on registers."""
+
+    cell: Cell
+    program: CellProgram
+    weight: int
+    proof: str
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What was tried completely: programs of at most so many instructions over rows and constants.
+
+    A value that is used twice counts twice. Where a program was found, only programs that weigh
+    less were looked for (``lighter``). ``reread`` is 0 where each instruction reads only values
+    that were made as lanes of its width; otherwise values are reread as lanes of fewer bits.
+    ``whole`` says that the goal is the whole cell and not a part of it.
+    """
+
+    goal: str
+    instructions: int
+    rows: tuple[str, ...]
+    constants: tuple[str, ...]
+    lighter: bool = False
+    reread: int = 0
+    whole: bool = False
+
+    def __str__(self) -> str:
+        if not self.instructions:
+            return f"not all programs of one instruction were tried over {len(self.rows)} rows"
+        lighter = "lighter " if self.lighter else ""
+        reread = f", lanes reread below {self.reread} bits" if self.reread else ""
+        return (
+            f"every {lighter}program of at most {self.instructions} instructions was tried over "
+            f"{len(self.rows)} rows and {len(self.constants)} constants{reread}"
+        )
+
+
+Event: TypeAlias = "Tried | Refuted | Undecided | Found | Covered"
