@@ -2,6 +2,6 @@
 
 A specification is an inner loop in TensorIR over exact integers. A search finds instructions that
 compute it, a proof shows that they do for all inputs at full width, and tensorizing puts them
-into a schedule. Read ``integers`` and ``isa`` first, then ``spec``;
-``lower`` fills whole registers with programs on one output.
+into a schedule. Read ``integers`` and ``isa`` first, then ``spec``; ``lower`` fills whole registers
+with a program on one output, and ``insert`` puts it into a schedule and compiles it.
 """
