@@ -211,7 +211,7 @@ def compare(
         check(spec, each.name, held[spec.result.buffer], wanted)
     in_numpy = numpy_programs(spec, arrays, outputs)
     for name, run in in_numpy.items():
-        _check_values(spec, name, run(), wanted)
+        check_values(spec.name, name, run(), wanted)
     alone = moves(spec, level, outputs)
     # All share the same buffers: at other addresses, loads may meet stores in the cache.
     shared = _buffers(spec, arrays, outputs).values()
@@ -266,15 +266,16 @@ def _buffers(spec: Specification, arrays: Mapping[str, Array], outputs: int) -> 
 def check(spec: Specification, name: str, buffer: Array, wanted: Array) -> None:
     """Check the outputs in a buffer; raises ``WrongResult`` that names the first wrong one."""
     at = [spec.result.at(o) for o in range(len(wanted))]
-    _check_values(spec, name, buffer[tuple(map(np.array, zip(*at, strict=True)))], wanted)
+    check_values(spec.name, name, buffer[tuple(map(np.array, zip(*at, strict=True)))], wanted)
 
 
-def _check_values(spec: Specification, name: str, got: Array, wanted: Array) -> None:
+def check_values(spec: str, name: str, got: Array, wanted: Array) -> None:
+    """Check outputs; raises ``WrongResult`` that names the first wrong one."""
     wrong = np.flatnonzero(got != wanted)
     if len(wrong):
         first = int(wrong[0])
         raise WrongResult(
-            f"{spec.name}: {name} computes something else",
+            f"{spec}: {name} computes something else",
             expected=f"output {first} is {wanted[first]}",
             got=f"{got[first]}; {len(wrong)} of {len(wanted)} outputs differ",
         )
