@@ -2,7 +2,7 @@
 
 Read ``events`` first: what a search says while it runs. ``bank`` keeps values, told apart by tests;
 ``direct`` searches for one goal; ``parts`` says how to take a goal apart, and ``solver`` puts it
-together.
+together. ``selection`` is what the rest of the house asks; ``rules`` are what was found before.
 """
 
 from mlc_course.instruction_selection.search.direct import Limits, weight_of
@@ -14,6 +14,18 @@ from mlc_course.instruction_selection.search.events import (
     Tried,
     Undecided,
 )
+from mlc_course.instruction_selection.search.rules import (
+    RULES_FILE,
+    Rule,
+    Rules,
+    decoded,
+    encoded,
+)
+from mlc_course.instruction_selection.search.selection import (
+    Selecting,
+    Selection,
+    select_program,
+)
 from mlc_course.instruction_selection.search.solver import Solver
 
 __all__ = [
@@ -21,9 +33,17 @@ __all__ = [
     "Event",
     "Found",
     "Limits",
+    "RULES_FILE",
     "Refuted",
+    "Rule",
+    "Rules",
+    "Selecting",
+    "Selection",
     "Solver",
     "Tried",
     "Undecided",
+    "decoded",
+    "encoded",
+    "select_program",
     "weight_of",
 ]

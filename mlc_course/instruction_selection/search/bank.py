@@ -84,6 +84,16 @@ class Group:
     levels: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
+class _Pending(NamedTuple):
+    """New values of one plan, or one leaf, before they are known."""
+
+    made_by: int
+    raw: Bytes
+    operands: Numbers
+    weights: Numbers
+    hashes: Words
+
+
 class Batch(NamedTuple):
     """Candidates computed together: their bytes, and the rows that each operand runs over."""
 
@@ -113,9 +123,9 @@ class Bank:
         self._filter = np.zeros(1 << _FILTER_BITS[0], np.bool_)
         self._known: Words = np.zeros(0, np.uint64)
         self._places: Numbers = np.zeros(0, np.int64)
-        self._pending: list[tuple[int, Bytes, Numbers, Numbers, Words]] = []
+        self._pending: list[_Pending] = []
 
-    # --- values that are there ------------------------------------------------------------------
+    # --- values that are there --------------------------------------------------------------------
 
     def equations(self, place: Place, into: list[Equation]) -> int:
         """Append the program of a value to a list of equations, and return its number there."""
@@ -159,7 +169,7 @@ class Bank:
         registers = max(1, plan.shape.bytes // self.unit)
         return plan.instruction.weight * registers
 
-    # --- adding values ---------------------------------------------------------------------------
+    # --- adding values ----------------------------------------------------------------------------
 
     def add_leaf(self, op: CellOp, like: Equation, lanes: npt.NDArray[np.generic]) -> None:
         """Add an input or a constant; ``lanes`` has one row a test and one column a lane."""
@@ -167,7 +177,7 @@ class Bank:
         self.leaves.append(Equation(op, (), like.type, like.lanes))
         raw = typed.view(np.uint8).reshape(1, -1)
         self._pending.append(
-            (
+            _Pending(
                 -len(self.leaves),
                 raw,
                 np.zeros((1, _MOST_OPERANDS), np.int64),
@@ -190,34 +200,34 @@ class Bank:
         operands[:, : len(chosen)] = np.stack(chosen, 1)
         weights = self.weights(plan, chosen)
         number = len(self.plans) - 1
-        self._pending.append((number, batch.raw[rows], operands, weights, hashes[rows]))
+        self._pending.append(_Pending(number, batch.raw[rows], operands, weights, hashes[rows]))
 
     def seal(self, instructions: int) -> None:
         """Make what was kept known: the values of programs of so many instructions."""
         if not self._pending:
             return
-        hashes = np.concatenate([each[4] for each in self._pending])
-        source = np.repeat(np.arange(len(self._pending)), [len(each[4]) for each in self._pending])
-        row = np.concatenate([np.arange(len(each[4])) for each in self._pending])
+        hashes = np.concatenate([each.hashes for each in self._pending])
+        sizes = [len(each.hashes) for each in self._pending]
+        source = np.repeat(np.arange(len(sizes)), sizes)
+        row = np.concatenate([np.arange(size) for size in sizes])
         hashes, first = np.unique(hashes, return_index=True)
         source, row = source[first], row[first]
         places = np.zeros(len(hashes), np.int64)
-        parts: dict[Shape, list[int]] = {}
+        by_shape: dict[Shape, list[int]] = {}
         for number, each in enumerate(self._pending):
-            parts.setdefault(self._shape_made_by(each[0]), []).append(number)
+            by_shape.setdefault(self._shape_made_by(each.made_by), []).append(number)
         order = np.argsort(source, kind="stable")
         ends = np.searchsorted(source[order], np.arange(len(self._pending) + 1))
-        for shape, members in parts.items():
+        for shape, members in by_shape.items():
             chosen = [(number, order[ends[number] : ends[number + 1]]) for number in members]
             mine = np.concatenate([at for _, at in chosen])
             if not len(mine):
                 continue
-            raw, made_by, operands, weights = (
-                np.concatenate([self._pending[n][field][row[at]] for n, at in chosen])
-                if field
-                else np.repeat([self._pending[n][0] for n, _ in chosen], [len(a) for _, a in chosen])
-                for field in (1, 0, 2, 3)
-            )
+            parts = [(self._pending[number], at) for number, at in chosen]
+            made_by = np.repeat([each.made_by for each, _ in parts], [len(at) for _, at in parts])
+            raw = np.concatenate([each.raw[row[at]] for each, at in parts])
+            operands = np.concatenate([each.operands[row[at]] for each, at in parts])
+            weights = np.concatenate([each.weights[row[at]] for each, at in parts])
             start = self._extend(shape, instructions, raw, made_by, operands, weights)
             places[mine] = (self._shapes.index(shape) << 40) + start + np.arange(len(mine))
         self._pending.clear()
@@ -264,10 +274,10 @@ class Bank:
         group.weights = np.concatenate([group.weights, weights])
         return start
 
-    # --- finding values ----------------------------------------------------------------------------
+    # --- finding values ---------------------------------------------------------------------------
 
     def fingerprints(self, raw: Bytes, shape: Shape) -> Words:
-        """Return 64 bits for each row; where widths are not mixed, shapes have prints of their own."""
+        """Return 64 bits for each row; they depend on the shape where widths are not mixed."""
         words = raw.view(np.uint64)
         mixed = shape.bits < self.reread_to
         salt = 1 if mixed else shape.bytes * 64 + shape.bits
@@ -280,7 +290,7 @@ class Bank:
     def knows(self, hashes: Words) -> npt.NDArray[np.bool_]:
         """Return which fingerprints are those of values that were made known."""
         bits = len(self._filter).bit_length() - 1
-        known = self._filter[hashes >> np.uint64(64 - bits)]
+        known: npt.NDArray[np.bool_] = self._filter[hashes >> np.uint64(64 - bits)]
         if len(self._known):
             maybe = np.flatnonzero(known)
             at = np.searchsorted(self._known, hashes[maybe])
@@ -296,7 +306,7 @@ class Bank:
             for number, place in zip(found, self._places[at].tolist(), strict=True)
         ]
 
-    # --- computing candidates -----------------------------------------------------------------------
+    # --- computing candidates ---------------------------------------------------------------------
 
     def plans_for(self, rows: Sequence[Instruction], instructions: int) -> Iterator[Plan]:
         """Yield what to compute to have all programs of so many instructions, given the smaller."""
@@ -347,7 +357,9 @@ class Bank:
         count = len(ranges)
         shaped = []
         for at, (span, chosen) in enumerate(zip(plan.spans, ranges, strict=True)):
-            raw = self.groups[span.shape].raw[chosen[0] : chosen[-1] + 1, : tests * span.shape.bytes]
+            raw = self.groups[span.shape].raw[
+                chosen[0] : chosen[-1] + 1, : tests * span.shape.bytes
+            ]
             shaped.append(raw.reshape(*(len(chosen) if at == i else 1 for i in range(count)), -1))
         return Batch(_applied(plan, shaped, tests * plan.lanes), tuple(ranges))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,9 @@ from mlc_course.instruction_selection.search.examples import (
 )
 from mlc_course.instruction_selection.spec import Cell
 
-MOST_PROOFS = 8  # programs of one number of instructions that are proved before more tests are asked
+MOST_PROOFS = (
+    8  # programs of one number of instructions that are proved before more tests are asked
+)
 
 Prover = Callable[[Cell, CellProgram], Verdict]
 
@@ -99,14 +101,14 @@ class DirectSearch:
     narrow: bool = False  # lanes of the operands' and the result's widths only
     alike: bool = False  # only rows with no operator that the goal does not have
     known: Found | None = None  # a program already found: only those of less weight are wanted
+    whole: bool = False  # the goal is a whole cell
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         self.tests = first_tests(self.cell, self.rng)
         self.blocked: set[CellProgram] = set()
-        self.refuted: set[CellProgram] = set()
 
-    # --- what there is to work with ----------------------------------------------------------------
+    # --- what there is to work with ---------------------------------------------------------------
 
     @cached_property
     def unit(self) -> int:
@@ -136,9 +138,7 @@ class DirectSearch:
             else:
                 bits = row.reads[0].type.bits
                 most = min(bits, row.result.bits if row.kind == "narrow" else bits)
-                found += [
-                    row.with_immediate(k) for k in shifts_for(self.cell.goal) if k < most
-                ]
+                found += [row.with_immediate(k) for k in shifts_for(self.cell.goal) if k < most]
         return found
 
     @cached_property
@@ -148,7 +148,11 @@ class DirectSearch:
     def combining(self, sign: int) -> Instruction | None:
         """Return the instruction that adds (or subtracts) two lanes of the result's width."""
         for row in self.rows:
-            if row.kind == "lane" and len(row.reads) == 2 and row.result.bits == self.cell.result.bits:
+            if (
+                row.kind == "lane"
+                and len(row.reads) == 2
+                and row.result.bits == self.cell.result.bits
+            ):
                 if any(len(part) != 1 for part in row.variables):
                     continue
                 a, b = (part[0] for part in row.variables)
@@ -156,7 +160,7 @@ class DirectSearch:
                     return row
         return None
 
-    # --- the search -----------------------------------------------------------------------------------
+    # --- the search -------------------------------------------------------------------------------
 
     def run(self) -> Iterator[Event]:
         """Yield what happens; the last event is ``Found`` if a program was found and proved."""
@@ -166,10 +170,10 @@ class DirectSearch:
                 return
 
     def _sweep(self) -> Generator[Event, None, bool]:
-        """Try all programs on the present tests. Return whether a new test asks for another turn."""
+        """Try all programs on the present tests; return whether new ones ask for another turn."""
         bank = self._bank()
         best = self.known
-        covered, partial = 0, False
+        covered, complete = 0, True
         for count in range(1, self.limits.instructions + 1):
             bound = best.weight if best else None
             plans = [
@@ -179,7 +183,7 @@ class DirectSearch:
             ]
             total = sum(plan.size for plan in plans)
             if total > self.limits.kept and self.cell.reduces:
-                partial = True
+                complete = False
                 plans = [plan for plan in plans if any(r.lanes > 1 for r in plan.instruction.reads)]
                 total = sum(plan.size for plan in plans)
             last = total > self.limits.kept
@@ -195,16 +199,24 @@ class DirectSearch:
                 bank.seal(count)
                 hits += self._sums(bank, count)
             yield Tried(self.cell.name, count, total, bank.kept)
-            tests = len(self.tests)
-            for hit in sorted(hits, key=lambda each: each.rank)[:MOST_PROOFS]:
+            tests, proofs = len(self.tests), 0
+            for hit in sorted(hits, key=lambda each: each.rank):
                 if (best and hit.weight >= best.weight) or hit.program in self.blocked:
                     continue
+                if proofs == MOST_PROOFS:
+                    complete = False
+                    break
+                proofs += 1
                 verdict = self.prover(self.cell, hit.program)
                 if isinstance(verdict, Proved):
                     best = Found(self.cell, hit.program, hit.weight, str(verdict))
                 elif isinstance(verdict, RefutedBy):
                     yield Refuted(
-                        self.cell.name, str(hit.program), verdict.model, verdict.wanted, verdict.found
+                        self.cell.name,
+                        str(hit.program),
+                        verdict.model,
+                        verdict.wanted,
+                        verdict.found,
                     )
                     around = tests_around(self.cell, verdict.model, self.rng)
                     self.tests = np.concatenate([self.tests, around])
@@ -213,13 +225,25 @@ class DirectSearch:
                     yield Undecided(self.cell.name, str(hit.program), str(verdict))
             if late:
                 break
-            if len(self.tests) > tests and best is None:
-                return True
-            covered = covered if partial else count
+            if len(self.tests) > tests:
+                if best is None:
+                    return True
+                complete = False  # values that the new tests tell apart were taken for one
+            covered = count if complete else covered
             if last:
                 break
         yield Covered(
-            self.cell.name, covered, len(self.table), sum(map(len, self.constants.values()))
+            self.cell.name,
+            covered,
+            tuple(f"{row} {row.signature}" for row in self.table),
+            tuple(
+                f"{{{', '.join(map(str, values))}}} of {bits} bits"
+                for bits, patterns in self.constants.items()
+                for values in patterns
+            ),
+            best is not None,
+            self.cell.result.bits if self.cell.reduces else 0,
+            self.whole,
         )
         if best and best is not self.known:
             yield best
@@ -256,10 +280,6 @@ class DirectSearch:
         if self.cell.reduces:
             return sorted({each.bytes for each in self.cell.operands if each.lanes > 1})
         return [bits // 8 for bits in self.widths]
-
-    @cached_property
-    def _goals(self) -> list[tuple[str | None]]:
-        return [(None,)]
 
     def _goal_bytes(self, count: int) -> npt.NDArray[np.uint8]:
         inputs = dict(zip(variables_of(self.cell), self.tests[:count].T, strict=True))
@@ -316,7 +336,7 @@ class DirectSearch:
         if batch.raw.shape[1] < len(target):
             agree = np.flatnonzero((bank.computed_together(plan, rows) == target).all(1))
             rows = [each[agree] for each in rows]
-        lightest = np.argsort(bank.weights(plan, rows), kind="stable")[:MOST_PROOFS]
+        lightest = np.argsort(bank.weights(plan, rows), kind="stable")[: MOST_PROOFS + 1]
         hits = []
         for number in lightest:
             equations: list[Equation] = []
@@ -353,10 +373,14 @@ class DirectSearch:
                     some = group.raw[start : min(end, start + (1 << 16))].view(kind)
                     for sign, row in ways:
                         # x + y = goal; y - x = goal; x - y = goal
-                        needs = [(goal - some, False)] if sign > 0 else [
-                            (goal + some, True),
-                            (some - goal, False),
-                        ]
+                        needs = (
+                            [(goal - some, False)]
+                            if sign > 0
+                            else [
+                                (goal + some, True),
+                                (some - goal, False),
+                            ]
+                        )
                         for need, other_first in needs:
                             hits += self._pairs(
                                 bank, row, shape, start, need, other_first, accumulator
@@ -420,6 +444,7 @@ def relevant(row: Instruction, cell: Cell) -> bool:
     return True
 
 
+@cache
 def _computable(row: Instruction) -> bool:
     """Return whether NumPy has a type for all that the meaning of a row goes through."""
     try:
@@ -429,10 +454,11 @@ def _computable(row: Instruction) -> bool:
     return True
 
 
-def operators(row: Instruction) -> set[str]:
+@cache
+def operators(row: Instruction) -> frozenset[str]:
     """Return the operators in the meaning of a row."""
     made = row.with_immediate(1) if row.has_immediate else row
-    return {each.op for each in walk(made.formula)}
+    return frozenset(each.op for each in walk(made.formula))
 
 
 def _may_use(cell: Cell) -> set[str]:

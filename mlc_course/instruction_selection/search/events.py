@@ -22,7 +22,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Refuted:
-    """A program agrees with the goal on all tests and differs on this input, which becomes a test."""
+    """A program agrees with the goal on all tests and differs on this input: a new test."""
 
     goal: str
     program: str
@@ -33,7 +33,7 @@ class Refuted:
 
 @dataclass(frozen=True)
 class Undecided:
-    """A program agrees with the goal on all tests; it is neither proved nor refuted, and not used."""
+    """A program agrees with the goal on all tests, but is neither proved nor refuted: not used."""
 
     goal: str
     program: str
@@ -52,17 +52,30 @@ class Found:
 
 @dataclass(frozen=True)
 class Covered:
-    """All programs of at most so many instructions were tried over these rows and constants."""
+    """What was tried completely: programs of at most so many instructions over rows and constants.
+
+    A value that is used twice counts twice. Where a program was found, only programs that weigh
+    less were looked for (``lighter``). ``reread`` is 0 where each instruction reads only values
+    that were made as lanes of its width; otherwise values are reread as lanes of fewer bits.
+    ``whole`` says that the goal is the whole cell and not a part of it.
+    """
 
     goal: str
     instructions: int
-    rows: int
-    constants: int
+    rows: tuple[str, ...]
+    constants: tuple[str, ...]
+    lighter: bool = False
+    reread: int = 0
+    whole: bool = False
 
     def __str__(self) -> str:
+        if not self.instructions:
+            return f"not all programs of one instruction were tried over {len(self.rows)} rows"
+        lighter = "lighter " if self.lighter else ""
+        reread = f", lanes reread below {self.reread} bits" if self.reread else ""
         return (
-            f"every program of at most {self.instructions} instructions was tried over "
-            f"{self.rows} rows and {self.constants} constants"
+            f"every {lighter}program of at most {self.instructions} instructions was tried over "
+            f"{len(self.rows)} rows and {len(self.constants)} constants{reread}"
         )
 
 

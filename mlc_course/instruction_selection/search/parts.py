@@ -85,14 +85,12 @@ def _cut(cell: Cell, inner: Mapping[Formula, IntType]) -> Cut:
     fresh = {each: var(f"{name}[0]", each.lo, each.hi) for each, name in names.items()}
     (goal,) = substituted([cell.goal], fresh)
     parts = tuple(cell_for(names[each], each, of, cell.operands) for each, of in inner.items())
-    made = [
-        CellOperand(names[each], of, 1, each.lo, each.hi) for each, of in inner.items()
-    ]
+    made = [CellOperand(names[each], of, 1, each.lo, each.hi) for each, of in inner.items()]
     return Cut(cell_for(cell.name, goal, cell.result, (*cell.operands, *made)), parts)
 
 
 def cell_for(name: str, goal: Formula, result: IntType, operands: Sequence[CellOperand]) -> Cell:
-    """Return the cell of a goal with those of the operands that it reads, in the order of reading."""
+    """Return the cell of a goal, with the operands that it reads in the order of reading."""
     by_variable = {x: each for each in operands for x in each.variables()}
     read = dict.fromkeys(by_variable[x] for x in variables(goal))
     return Cell(name, tuple(read), result, goal)
@@ -129,7 +127,7 @@ def _frontiers(goal: Formula) -> list[tuple[Formula, ...]]:
                 changed = (*frontier[:at], without, *frontier[at + 1 :])
                 if _contains(goal, without) and changed not in found:
                     found.append(changed)
-    return found
+    return sorted(found, key=lambda each: sum(x.op != "var" for x in each) * 4 + len(each))
 
 
 def _is_long_sum(each: Formula) -> bool:
@@ -164,7 +162,10 @@ def tightened(goal: Formula) -> Formula:
         inputs = variables(each)
         if made.op in ("add", "sub") and len(inputs) <= _MOST_CORNERS and _is_multilinear(each):
             corners = list(product(*((x.lo, x.hi) for x in inputs)))
-            values = evaluate(each, dict(zip(inputs, np.array(corners, dtype=object).T.astype(np.int64), strict=True)))
+            values = evaluate(
+                each,
+                dict(zip(inputs, np.array(corners, dtype=object).T.astype(np.int64), strict=True)),
+            )
             lo, hi = max(made.lo, int(values.min())), min(made.hi, int(values.max()))
             made = node(made.op, made.operands, made.params, lo, hi)
         new[each] = made

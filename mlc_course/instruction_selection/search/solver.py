@@ -76,9 +76,7 @@ class Solver:
                 best = made
         return best
 
-    def _in_parts(
-        self, cut: Cut, bound: int | None
-    ) -> Generator[Event, None, CellProgram | None]:
+    def _in_parts(self, cut: Cut, bound: int | None) -> Generator[Event, None, CellProgram | None]:
         """Solve a cut, unless its programs together weigh ``bound`` or more."""
         whole = cut.rest
         if len(whole.operands) > MOST_OPERANDS + 1:
@@ -103,13 +101,22 @@ class Solver:
     def _direct(self, cell: Cell, limits: Limits) -> Generator[Event, None, CellProgram | None]:
         best: Found | None = None
         turns = [(True, True), (True, False), (False, False)]
-        if cell.reduces:
-            turns = turns[2:]
-        elif len(cell.operands) > MOST_OPERANDS:
+        if len(cell.operands) > MOST_OPERANDS and not cell.reduces:
             turns = turns[:1]
+        elif cell.reduces or limits is PARTS:
+            turns = turns[2:]
         for narrow, alike in turns:
             search = DirectSearch(
-                cell, self.rows, self.prover, limits, self.seed, self.deadline, narrow, alike, best
+                cell,
+                self.rows,
+                self.prover,
+                limits,
+                self.seed,
+                self.deadline,
+                narrow,
+                alike,
+                best,
+                whole=limits is not PARTS,
             )
             for event in search.run():
                 if isinstance(event, Found):

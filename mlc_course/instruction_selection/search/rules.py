@@ -1,0 +1,163 @@
+"""What was found once is a rule: a cell, the program that computes it, and its certificate.
+
+A rule is a claim in a file, and files can be wrong. So a rule is used only after its program was
+proved again, which takes a small part of the time of the search.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from mlc_course.errors import UsageError
+from mlc_course.instruction_selection.integers import int_type
+from mlc_course.instruction_selection.isa import (
+    CellOp,
+    CellProgram,
+    Constant,
+    Equation,
+    Input,
+    Instruction,
+    Level,
+)
+from mlc_course.instruction_selection.prove import Certificate
+from mlc_course.instruction_selection.spec import Cell
+
+RULES_FILE = "MLC_COURSE_RULES"  # the variable that names the file of one's own rules
+_SHIPPED = "recorded_rules.json"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A program for a cell whose operands are named x0, x1, ..., with what the search tried."""
+
+    program: CellProgram
+    certificate: Certificate
+    tried: int
+
+
+def rule_key(standard: Cell, level: Level) -> str:
+    """Return the text that names a cell with operands x0, x1, ... at a level."""
+    operands = ", ".join(
+        f"{each.type}*{each.lanes} in {each.range[0]}..{each.range[1]}"
+        for each in standard.operands
+    )
+    into = f" onto {standard.accumulator}" if standard.accumulator else ""
+    return f"{level}: {operands} -> {standard.result}{into}: {standard.goal!r}"
+
+
+@dataclass
+class Rules:
+    """Rules of a file. ``add`` writes the file anew, whole or not at all."""
+
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        self._shipped = json.loads(
+            files("mlc_course.instruction_selection.search").joinpath(_SHIPPED).read_text("utf-8")
+        )
+        self._own: dict[str, object] = {}
+        if self.path is not None and self.path.exists():
+            self._own = _read(self.path)
+
+    def find(self, standard: Cell, level: Level) -> Rule | None:
+        """Return the rule for a cell, or ``None``; one that cannot be read is none."""
+        key = rule_key(standard, level)
+        for rules in (self._own, self._shipped):
+            if isinstance(data := rules.get(key), dict):
+                try:
+                    return Rule(
+                        decoded(data["program"], level.rows),
+                        Certificate.from_json(data["certificate"]),
+                        int(data["tried"]),
+                    )
+                except (KeyError, TypeError, ValueError, UsageError):
+                    continue
+        return None
+
+    def add(self, standard: Cell, level: Level, rule: Rule) -> None:
+        """Record a rule in the file, if there is one."""
+        if self.path is None:
+            return
+        now = _read(self.path) if self.path.exists() else {}  # what others have added since
+        now[rule_key(standard, level)] = {
+            "program": encoded(rule.program),
+            "certificate": rule.certificate.to_json(),
+            "tried": rule.tried,
+        }
+        self._own = now
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        beside.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        beside.replace(self.path)
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as problem:
+        raise UsageError(
+            f"{path.name}: the recorded rules cannot be read",
+            expected="the JSON that a search wrote",
+            got=problem,
+            hint="move the file away: what it held is searched for again",
+        ) from None
+    if not isinstance(found, dict):
+        raise UsageError(
+            f"{path.name}: the recorded rules cannot be read",
+            expected="a dictionary of rules",
+            got=type(found).__name__,
+            hint="move the file away: what it held is searched for again",
+        )
+    return found
+
+
+def encoded(program: CellProgram) -> list[dict[str, object]]:
+    """Return a program as lists and dictionaries that JSON can hold."""
+    made = []
+    for each in program.equations:
+        data: dict[str, object] = {"type": str(each.type), "lanes": each.lanes}
+        match each.op:
+            case Input(name):
+                data["input"] = name
+            case Constant(values):
+                data["constant"] = list(values)
+            case Instruction() as row:
+                data |= {"row": row.name, "reads": row.signature, "of": list(each.operands)}
+                if row.immediate is not None:
+                    data["immediate"] = row.immediate
+        made.append(data)
+    return made
+
+
+def decoded(data: Sequence[Mapping[str, object]], rows: Sequence[Instruction]) -> CellProgram:
+    """Return the program that ``encoded`` wrote, of instructions among these rows.
+
+    Raises:
+        UsageError: it names a row that is not there, or is not such a list at all.
+    """
+    known = {(row.name, row.signature): row for row in rows}
+    made: list[Equation] = []
+    for number, each in enumerate(data):
+        operands = each.get("of", [])
+        op: CellOp
+        if "input" in each:
+            op = Input(str(each["input"]))
+        elif "constant" in each and isinstance(values := each["constant"], list) and values:
+            op = Constant(tuple(int(x) for x in values))
+        elif (row := known.get((str(each.get("row")), str(each.get("reads"))))) is not None:
+            immediate = each.get("immediate")
+            op = row if immediate is None else row.with_immediate(int(str(immediate)))
+        else:
+            raise UsageError("a recorded program has an unknown line", got=dict(each))
+        if not isinstance(operands, list) or not all(
+            isinstance(x, int) and 0 <= x < number for x in operands
+        ):
+            raise UsageError("a recorded program reads a value that is not there", got=dict(each))
+        lanes = int(str(each["lanes"]))
+        made.append(Equation(op, tuple(operands), int_type(str(each["type"])), lanes))
+    return CellProgram(tuple(made))

@@ -1,0 +1,196 @@
+"""From a cell to a program that may be used: recorded or searched for, and proved as a whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+
+from mlc_course.errors import SizeError, UsageError
+from mlc_course.instruction_selection.isa import CellProgram, Level
+from mlc_course.instruction_selection.prove import Certificate, Proved, prove_cell
+from mlc_course.instruction_selection.prove import Refuted as RefutedBy
+from mlc_course.instruction_selection.search.direct import Limits, weight_of
+from mlc_course.instruction_selection.search.events import (
+    Covered,
+    Event,
+    Found,
+    Refuted,
+    Tried,
+    Undecided,
+)
+from mlc_course.instruction_selection.search.rules import Rule, Rules
+from mlc_course.instruction_selection.search.solver import Solver, canonical, renamed
+from mlc_course.instruction_selection.spec import Cell
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a search for a cell came to.
+
+    ``program`` is proved, or ``None`` where none was found in the time. ``weight`` counts its
+    instructions on registers for as many outputs as one register of the narrowest operand holds.
+    ``covered`` says what was tried completely; ``refuted`` and ``undecided`` are the candidates
+    that agreed with all tests and were not used.
+    """
+
+    cell: Cell
+    level: Level
+    program: CellProgram | None
+    certificate: Certificate | None
+    weight: int
+    tried: int
+    covered: Covered | None
+    refuted: tuple[Refuted, ...]
+    undecided: tuple[Undecided, ...]
+    seconds: float
+    recorded: bool = False
+
+    @property
+    def coverage(self) -> str:
+        """A sentence on what was tried, and on what comes next."""
+        if self.recorded:
+            return f"recorded: {self.tried:,} programs were tried when it was found"
+        if self.covered is None:
+            return f"{self.tried:,} programs were tried"
+        next_one = self.covered.instructions + 1
+        return f"{self.covered}; next come those of {next_one} instructions"
+
+
+@dataclass
+class Selecting:
+    """A search for one cell: iterate for its events; ``result`` is what it came to so far.
+
+    A search that is interrupted keeps what it has found until then.
+
+    Raises:
+        SizeError: the time limit is not above zero.
+    """
+
+    cell: Cell
+    level: Level
+    seconds: float = 20.0
+    seed: int = 0
+    rules: Rules | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.seconds <= 0:
+            raise SizeError("the time limit of a search", expected="above 0 s", got=self.seconds)
+        self._began = time.monotonic()
+        self._best: tuple[CellProgram, Certificate] | None = None
+        self._tried, self._seconds, self._recorded = 0, 0.0, False
+        self._covered: Covered | None = None
+        self._refuted: list[Refuted] = []
+        self._undecided: list[Undecided] = []
+
+    @property
+    def result(self) -> Selection:
+        program, certificate = self._best or (None, None)
+        unit = min([each.bytes for each in self.cell.operands] + [self.cell.result.bytes])
+        return Selection(
+            self.cell,
+            self.level,
+            program,
+            certificate,
+            0 if program is None else weight_of(program, unit),
+            self._tried,
+            self._covered,
+            tuple(self._refuted),
+            tuple(self._undecided),
+            self._seconds,
+            self._recorded,
+        )
+
+    def __iter__(self) -> Iterator[Event]:
+        """Yield what happens; programs for the whole goal are proved before ``result`` has them."""
+        try:
+            if not (yield from self._replayed()):
+                yield from self._searched()
+        finally:
+            self._seconds = time.monotonic() - self._began
+
+    def _replayed(self) -> Generator[Event, None, bool]:
+        standard, names = canonical(self.cell)
+        rule = self.rules.find(standard, self.level) if self.rules else None
+        if rule is None:
+            return False
+        program = renamed(rule.program, names)
+        try:
+            verdict = prove_cell(self.cell, program)
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError, UsageError):
+            return False  # no such program can be run
+        if not isinstance(verdict, Proved):
+            return False
+        self._best, self._tried, self._recorded = (program, verdict.certificate), rule.tried, True
+        yield self._found(program, verdict)
+        return True
+
+    def _searched(self) -> Iterator[Event]:
+        solver = Solver(
+            self.level.rows,
+            prove_cell,
+            self.limits,
+            self.seed,
+            self._began + self.seconds,
+        )
+        for event in solver.solve(self.cell):
+            match event:
+                case Tried():
+                    self._tried += event.tried
+                case Covered() if event.whole:
+                    self._covered = event
+                case Refuted():
+                    self._refuted.append(event)
+                case Undecided():
+                    self._undecided.append(event)
+                case Found() if event.cell is self.cell:
+                    yield from self._proved(event.program)
+                    continue
+                case _:
+                    pass
+            yield event
+        if self._best and self.rules:
+            standard, names = canonical(self.cell)
+            back = {old: new for new, old in names.items()}
+            program, certificate = self._best
+            rule = Rule(renamed(program, back), certificate, self._tried)
+            self.rules.add(standard, self.level, rule)
+
+    def _proved(self, program: CellProgram) -> Iterator[Event]:
+        verdict = prove_cell(self.cell, program)
+        if isinstance(verdict, Proved):
+            self._best = program, verdict.certificate
+            yield self._found(program, verdict)
+        elif isinstance(verdict, RefutedBy):  # a part was proved that is wrong: this is a bug
+            raise AssertionError(f"{program} was put together from proved parts: {verdict}")
+        else:
+            self._undecided.append(Undecided(self.cell.name, str(program), str(verdict)))
+            yield self._undecided[-1]
+
+    def _found(self, program: CellProgram, verdict: Proved) -> Found:
+        unit = min([each.bytes for each in self.cell.operands] + [self.cell.result.bytes])
+        return Found(self.cell, program, weight_of(program, unit), str(verdict))
+
+
+def select_program(
+    cell: Cell,
+    level: Level,
+    *,
+    seconds: float = 20.0,
+    seed: int = 0,
+    rules: Rules | None = None,
+    watch: Callable[[Event], None] = lambda event: None,
+) -> Selection:
+    """Return what a search for a cell comes to; ``watch`` is given each event.
+
+    With ``rules``, a program recorded there takes no search, only the proof. The same seed gives
+    the same program wherever the time is long enough.
+
+    Raises:
+        SizeError: the time limit is not above zero.
+    """
+    search = Selecting(cell, level, seconds, seed, rules)
+    for event in search:
+        watch(event)
+    return search.result
