@@ -104,6 +104,8 @@ class CellProgram:
         Raises:
             UsageError: an equation has other lanes than its operands give it.
         """
+        if not self.equations:
+            raise UsageError("a program without a value does not fit any cell")
         for number, each in enumerate(self.equations):
             operands = [self.equations[x] for x in each.operands if 0 <= x < number]
             wanted = _shape(each, operands, inputs) if len(operands) == len(each.operands) else None
@@ -139,9 +141,7 @@ def _shape(
         case Instruction() as row:
             if len(operands) != len(row.reads) or row.has_immediate == (row.immediate is None):
                 return None
-            counts = {
-                x.bytes / read.bytes for x, read in zip(operands, row.reads, strict=True)
-            }
+            counts = {x.bytes / read.bytes for x, read in zip(operands, row.reads, strict=True)}
             count = counts.pop()
             if counts or count != int(count) or count < 1:
                 return None

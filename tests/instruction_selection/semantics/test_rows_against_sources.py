@@ -55,6 +55,7 @@ OTHERWISE = {
         for bits in (8, 16, 32)
     },
     ("rshrn", 128): "immediate 8: computed by raddhn, raddhn2, not by this instruction",
+    ("rshrn.32", 128): "immediate 16: computed by raddhn, raddhn2, not by this instruction",
 }
 
 
