@@ -1,7 +1,7 @@
 """Which vector instructions compute the inner loop of a program, and how do we know?
 
 A specification is an inner loop in TensorIR over exact integers. A search finds instructions that
-compute it, a proof shows that they do for all inputs at full width, and tensorizing puts them
-into a schedule. Read ``integers`` and ``isa`` first, then ``spec``; ``lower`` fills whole registers
-with a program on one output, and ``insert`` puts it into a schedule and compiles it.
+compute it, a proof shows that they do for all inputs at full width, and tensorizing puts them into
+a schedule. Read ``integers`` and ``isa`` first, then ``spec``, ``prove``, ``search``, ``lower`` and
+``insert``; ``semantics`` asks others whether the table of instructions is true.
 """

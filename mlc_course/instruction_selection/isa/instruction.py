@@ -25,6 +25,9 @@ Meaning: TypeAlias = "Callable[..., Operand]"
 # ``long``: the same, with lanes of the result twice as wide: it takes two registers.
 # ``narrow``: two registers become one with lanes half as wide. ``widen``: one becomes two.
 # ``interleave``: lanes of two registers in turns, as two registers.
+# A result of two registers takes two instructions, one for the low half of the operands and one for
+# the high half: punpcklbw and punpckhbw, uaddl and uaddl2. So does NEON's ``narrow``: sqxtun fills
+# the low half of a register, and sqxtun2 the high half; x86's packs take both registers at once.
 Kind: TypeAlias = Literal["lane", "long", "narrow", "widen", "interleave"]
 
 WIDTHS = (128, 256, 512)
@@ -47,10 +50,23 @@ class Read:
 class Instruction:
     """One instruction of a vector unit.
 
-    ``reach`` says for each width in bits how TVM reaches the instruction: the name of an LLVM
-    intrinsic, or an expression of TIR in which ``{0}`` and ``{1}`` are the operands and ``{k}`` is
-    the immediate. ``cycles`` is the reciprocal throughput, and ranks programs of equal ``weight``,
-    the number of micro-operations that the search counts.
+    ``reach`` says for each width in bits how TVM reaches the instruction, and ``tir_text`` makes an
+    expression of it:
+
+    ==================  ==========================================================================
+    ``llvm.NAME``       LLVM's intrinsic of the operands, and of the immediate as a last, int32 one
+    ``halves(NAME)``    the intrinsic of each of two registers, as halves of one
+    ``unpack``          lanes of two registers in turns (of one register and of zeros)
+    ``extend``          half of a register, each lane extended to twice its width
+    ``mask(...)``       all bits of a lane where the expression holds, none elsewhere
+    other text          an expression of TIR: ``{0}`` and ``{1}`` are the operands (of ``long``,
+                        their extended halves), ``{k}`` is the immediate in every lane, ``{less_k}``
+                        its negative; ``llvm.NAME(...)`` is an intrinsic with the type of the result
+    ==================  ==========================================================================
+
+    ``cycles`` is a reciprocal throughput: 0.5 where two ports or more run the instruction, 1.0
+    where it has one. It ranks programs of equal ``weight``, the number of micro-operations that the
+    search counts, and is good for nothing else: processors differ in it.
     """
 
     name: str

@@ -23,7 +23,7 @@ class Level:
     rows: tuple[Instruction, ...]
     width: int
     features: tuple[str, ...]
-    target: tuple[tuple[str, str], ...]
+    target: tuple[tuple[str, str | tuple[str, ...]], ...]
 
     def __str__(self) -> str:
         return self.name
@@ -47,7 +47,7 @@ LEVELS = {
             NEON,
             128,
             ("neon", "dotprod", "i8mm"),
-            (("mtriple", "aarch64-linux-gnu"), ("mattr", "+neon,+dotprod,+i8mm")),
+            (("mtriple", "aarch64-linux-gnu"), ("mattr", ("+neon", "+dotprod", "+i8mm"))),
         ),
     )
 }

@@ -84,6 +84,7 @@ __all__ = [
     "Trace",
     "TensorLoad",
     "compile_module",
+    "cpu_features",
     "cpu_target",
     "derived_object",
     "detect_linear_equation",
@@ -112,6 +113,7 @@ __all__ = [
     "substitute",
     "te",
     "tir_builder",
+    "tensor",
     "tirx",
     "undefined_vars",
     "unique_variables",
@@ -168,15 +170,16 @@ def is_known_cpu(cpu: str) -> bool:
     return bool(codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()))
 
 
-def level_target(settings: Mapping[str, str], *, attributes: Sequence[str] = ()) -> Target:
+def level_target(
+    settings: Mapping[str, str | Sequence[str]], *, attributes: Sequence[str] = ()
+) -> Target:
     """The machine with these settings (``mcpu``, ``mtriple``, ``mattr``), on one thread.
 
     ``attributes`` are more of LLVM's, such as ``-prefer-256-bit``.
     """
     known: dict[str, Any] = {"kind": "llvm", "num-cores": 1, **settings}
-    listed = [each for each in known.pop("mattr", "").split(",") if each]
-    if listed or attributes:
-        known["mattr"] = [*listed, *attributes]
+    if listed := [*known.pop("mattr", ()), *attributes]:
+        known["mattr"] = listed
     return Target(known)
 
 
@@ -188,6 +191,11 @@ def has_features(target: Target, features: Sequence[str]) -> bool:
 def intrinsic_number(name: str) -> int:
     """LLVM's number of an intrinsic; 0 where this LLVM has none of that name."""
     return int(codegen.llvm_lookup_intrinsic_id(name))
+
+
+def cpu_features(cpu: str) -> frozenset[str]:
+    """Return LLVM's names of what a processor of this machine's kind can do: ``avx2``, ``fma``."""
+    return frozenset(map(str, codegen.llvm_get_cpu_features(Target({"kind": "llvm", "mcpu": cpu}))))
 
 
 def compile_module(module: IRModule | PrimFunc, target: Target, *, compact: bool = True) -> Any:
@@ -367,6 +375,11 @@ def read_script(text: str) -> PrimFunc:
 def same_structure(first: object, second: object) -> bool:
     """Tell whether two TVM nodes are equal in all but the names of variables."""
     return bool(tvm_ffi.structural_equal(first, second))
+
+
+def tensor(array: NDArray[Any]) -> Any:
+    """TVM's copy of a NumPy array; its method ``numpy`` copies it back."""
+    return tvm.runtime.tensor(array)
 
 
 def shared_tensor(array: NDArray[Any]) -> Any:

@@ -1,0 +1,494 @@
+"""A search for one goal, from the smallest programs on: what agrees on tests is proved or refuted.
+
+Values are computed on tests and told apart by them. A program that agrees with the goal on all
+tests goes to the proof; an input that refutes it becomes a test, and the search begins again
+(counter-example guided inductive synthesis). Goals besides the result are the result without an
+accumulator, and two known values whose sum or difference is the result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mlc_course.errors import SizeError
+from mlc_course.instruction_selection.integers import IntType, compiled, evaluate, walk, wrap
+from mlc_course.instruction_selection.isa import (
+    CellProgram,
+    Constant,
+    Equation,
+    Input,
+    Instruction,
+    program_of,
+)
+from mlc_course.instruction_selection.prove import Proved, Verdict
+from mlc_course.instruction_selection.prove import Refuted as RefutedBy
+from mlc_course.instruction_selection.search.bank import (
+    TEST_STEP,
+    Bank,
+    Batch,
+    Numbers,
+    Place,
+    Plan,
+    Shape,
+)
+from mlc_course.instruction_selection.search.events import (
+    Covered,
+    Event,
+    Found,
+    Refuted,
+    Tried,
+    Undecided,
+)
+from mlc_course.instruction_selection.search.examples import (
+    constants_for,
+    first_tests,
+    shifts_for,
+    tests_around,
+    variables_of,
+)
+from mlc_course.instruction_selection.spec import Cell
+
+MOST_PROOFS = 8  # programs of one number of instructions that are proved before more tests are asked
+
+Prover = Callable[[Cell, CellProgram], Verdict]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a search goes. Counts, not seconds, so that it finds the same on any machine.
+
+    A number of instructions of which more than ``kept`` programs would be kept is only compared
+    with the goal; one with more than ``compared`` programs is not tried.
+    """
+
+    instructions: int = 6
+    kept: int = 3_000_000
+    compared: int = 100_000_000
+    improved: int = 100_000_000  # programs to try, after one is found, for one of less weight
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A program that agrees with the goal on all tests, with its weight and cycles."""
+
+    weight: int
+    cycles: float
+    program: CellProgram
+
+    @property
+    def rank(self) -> tuple[int, float, int]:
+        return self.weight, self.cycles, len(self.program.equations)
+
+
+@dataclass
+class DirectSearch:
+    """The search for one cell; ``run`` yields events and ends with ``Found`` where it found one."""
+
+    cell: Cell
+    rows: Sequence[Instruction]
+    prover: Prover
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 0
+    deadline: float = float("inf")  # of ``time.monotonic``
+    narrow: bool = False  # lanes of the operands' and the result's widths only
+    alike: bool = False  # only rows with no operator that the goal does not have
+    known: Found | None = None  # a program already found: only those of less weight are wanted
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+        self.tests = first_tests(self.cell, self.rng)
+        self.blocked: set[CellProgram] = set()
+        self.refuted: set[CellProgram] = set()
+
+    # --- what there is to work with ----------------------------------------------------------------
+
+    @cached_property
+    def unit(self) -> int:
+        """The bytes of the narrowest operand or result: a register of it is one instruction."""
+        return min([each.bytes for each in self.cell.operands] + [self.cell.result.bytes])
+
+    @cached_property
+    def widths(self) -> list[int]:
+        own = [each.type.bits for each in self.cell.operands] + [self.cell.result.bits]
+        most = max(own) if self.narrow else max(max(own), 2 * min(own))
+        return [bits for bits in (8, 16, 32, 64) if min(own) <= bits <= most]
+
+    @cached_property
+    def table(self) -> list[Instruction]:
+        """The rows that can help, with the immediates to try."""
+        found = []
+        for row in self.rows:
+            types = [read.type for read in row.reads] + [row.result]
+            if any(t.bits not in self.widths for t in types) or not relevant(row, self.cell):
+                continue
+            if not row.has_immediate and row.kind != "interleave" and not _computable(row):
+                continue
+            if self.alike and not operators(row) <= _may_use(self.cell):
+                continue
+            if not row.has_immediate:
+                found.append(row)
+            else:
+                bits = row.reads[0].type.bits
+                most = min(bits, row.result.bits if row.kind == "narrow" else bits)
+                found += [
+                    row.with_immediate(k) for k in shifts_for(self.cell.goal) if k < most
+                ]
+        return found
+
+    @cached_property
+    def constants(self) -> dict[int, list[tuple[int, ...]]]:
+        return constants_for(self.cell.goal, self.widths)
+
+    def combining(self, sign: int) -> Instruction | None:
+        """Return the instruction that adds (or subtracts) two lanes of the result's width."""
+        for row in self.rows:
+            if row.kind == "lane" and len(row.reads) == 2 and row.result.bits == self.cell.result.bits:
+                if any(len(part) != 1 for part in row.variables):
+                    continue
+                a, b = (part[0] for part in row.variables)
+                if row.formula is wrap(row.result, a + b if sign > 0 else a - b):
+                    return row
+        return None
+
+    # --- the search -----------------------------------------------------------------------------------
+
+    def run(self) -> Iterator[Event]:
+        """Yield what happens; the last event is ``Found`` if a program was found and proved."""
+        while True:
+            again = yield from self._sweep()
+            if not again:
+                return
+
+    def _sweep(self) -> Generator[Event, None, bool]:
+        """Try all programs on the present tests. Return whether a new test asks for another turn."""
+        bank = self._bank()
+        best = self.known
+        covered, partial = 0, False
+        for count in range(1, self.limits.instructions + 1):
+            bound = best.weight if best else None
+            plans = [
+                plan
+                for plan in bank.plans_for(self.table, count)
+                if bound is None or bank.least_weight(plan) < bound
+            ]
+            total = sum(plan.size for plan in plans)
+            if total > self.limits.kept and self.cell.reduces:
+                partial = True
+                plans = [plan for plan in plans if any(r.lanes > 1 for r in plan.instruction.reads)]
+                total = sum(plan.size for plan in plans)
+            last = total > self.limits.kept
+            if total > (self.limits.improved if best else self.limits.compared):
+                break
+            hits = []
+            for plan in plans:
+                hits += self._hits_of(bank, plan, keep=not last)
+                if time.monotonic() > self.deadline:
+                    break
+            late = time.monotonic() > self.deadline
+            if not last and not late:
+                bank.seal(count)
+                hits += self._sums(bank, count)
+            yield Tried(self.cell.name, count, total, bank.kept)
+            tests = len(self.tests)
+            for hit in sorted(hits, key=lambda each: each.rank)[:MOST_PROOFS]:
+                if (best and hit.weight >= best.weight) or hit.program in self.blocked:
+                    continue
+                verdict = self.prover(self.cell, hit.program)
+                if isinstance(verdict, Proved):
+                    best = Found(self.cell, hit.program, hit.weight, str(verdict))
+                elif isinstance(verdict, RefutedBy):
+                    yield Refuted(
+                        self.cell.name, str(hit.program), verdict.model, verdict.wanted, verdict.found
+                    )
+                    around = tests_around(self.cell, verdict.model, self.rng)
+                    self.tests = np.concatenate([self.tests, around])
+                else:
+                    self.blocked.add(hit.program)
+                    yield Undecided(self.cell.name, str(hit.program), str(verdict))
+            if late:
+                break
+            if len(self.tests) > tests and best is None:
+                return True
+            covered = covered if partial else count
+            if last:
+                break
+        yield Covered(
+            self.cell.name, covered, len(self.table), sum(map(len, self.constants.values()))
+        )
+        if best and best is not self.known:
+            yield best
+        return False
+
+    def _bank(self) -> Bank:
+        bank = Bank(
+            len(self.tests),
+            reread_to=self.cell.result.bits if self.cell.reduces else None,
+            unit=self.unit,
+        )
+        at = 0
+        for each in self.cell.operands:
+            like = Equation(Input(each.name), (), each.type, each.lanes)
+            if each.name != self.cell.accumulator:
+                bank.add_leaf(like.op, like, self.tests[:, at : at + each.lanes])
+            at += each.lanes
+        for size in self._cell_sizes():
+            for bits, patterns in self.constants.items():
+                of = IntType(signed=True, bits=bits)
+                lanes = size // of.bytes
+                if bits == self.cell.result.bits and self.cell.reduces:
+                    patterns = [(0,)]  # an accumulator that is empty
+                for values in patterns:
+                    if lanes and lanes % len(values) == 0:
+                        row = np.array(values * (lanes // len(values)), dtype=np.int64)
+                        like = Equation(Constant(values), (), of, lanes)
+                        bank.add_leaf(like.op, like, np.tile(row, (len(self.tests), 1)))
+        bank.seal(0)
+        return bank
+
+    def _cell_sizes(self) -> list[int]:
+        """Bytes in one cell that values may have."""
+        if self.cell.reduces:
+            return sorted({each.bytes for each in self.cell.operands if each.lanes > 1})
+        return [bits // 8 for bits in self.widths]
+
+    @cached_property
+    def _goals(self) -> list[tuple[str | None]]:
+        return [(None,)]
+
+    def _goal_bytes(self, count: int) -> npt.NDArray[np.uint8]:
+        inputs = dict(zip(variables_of(self.cell), self.tests[:count].T, strict=True))
+        return self._as_bytes(np.broadcast_to(evaluate(self.cell.goal, inputs), (count,)))
+
+    def _as_bytes(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
+        typed = np.ascontiguousarray(values.astype(self.cell.result.numpy))
+        return typed.view(np.uint8).reshape(-1)
+
+    def _targets(self, count: int) -> list[tuple[npt.NDArray[np.uint8], str | None]]:
+        """The bytes to look for: those of the result, and of the result without an accumulator."""
+        goal = self._goal_bytes(count)
+        found: list[tuple[npt.NDArray[np.uint8], str | None]] = [(goal, None)]
+        if self.cell.accumulator and self.combining(+1):
+            names = [x for each in self.cell.operands for x in [each.name] * each.lanes]
+            column = self.tests[:count, names.index(self.cell.accumulator)]
+            kind = f"uint{self.cell.result.bits}"
+            rest = goal.view(kind) - self._as_bytes(column).view(kind)
+            found.append((rest.view(np.uint8), self.cell.accumulator))
+        return found
+
+    def _hits_of(self, bank: Bank, plan: Plan, *, keep: bool) -> list[Hit]:
+        """Compare all candidates of a plan with the goals, and keep them if asked to."""
+        fits = plan.shape.bytes == self.cell.result.bytes
+        if not keep and not fits:
+            return []
+        hits = []
+        targets = self._targets(bank.tests) if fits else []
+        for batch in bank.batches(plan, None if keep else TEST_STEP):
+            words = batch.raw.view(np.uint64)
+            for target, accumulator in targets:
+                wanted = target[: batch.raw.shape[1]].view(np.uint64)
+                same = np.flatnonzero(words[:, 0] == wanted[0])
+                same = same[(words[same] == wanted).all(1)]
+                hits += self._confirmed(bank, plan, batch, same, target, accumulator)
+            if keep:
+                bank.keep(plan, batch)
+            if time.monotonic() > self.deadline:
+                break
+        return hits
+
+    def _confirmed(
+        self,
+        bank: Bank,
+        plan: Plan,
+        batch: Batch,
+        same: Numbers,
+        target: npt.NDArray[np.uint8],
+        accumulator: str | None,
+    ) -> list[Hit]:
+        if not len(same):
+            return []
+        rows = batch.rows(same)
+        if batch.raw.shape[1] < len(target):
+            agree = np.flatnonzero((bank.computed_together(plan, rows) == target).all(1))
+            rows = [each[agree] for each in rows]
+        lightest = np.argsort(bank.weights(plan, rows), kind="stable")[:MOST_PROOFS]
+        hits = []
+        for number in lightest:
+            equations: list[Equation] = []
+            bank.applied(plan, [int(each[number]) for each in rows], equations)
+            hits.append(self._hit(equations, accumulator))
+        return hits
+
+    def _hit(self, equations: list[Equation], accumulator: str | None) -> Hit:
+        if accumulator is not None:
+            adder = self.combining(+1)
+            assert adder is not None
+            operand = next(x for x in self.cell.operands if x.name == accumulator)
+            equations.append(Equation(Input(accumulator), (), operand.type, operand.lanes))
+            last = len(equations) - 1
+            equations.append(Equation(adder, (last, last - 1), adder.result, 1))
+            absorbed(equations, last)
+        program = folded(program_of(equations))
+        cycles = sum(x.cycles for x in program.instructions)
+        return Hit(weight_of(program, self.unit), cycles, program)
+
+    def _sums(self, bank: Bank, count: int) -> list[Hit]:
+        """Return pairs of kept values whose sum or difference is a goal, one of them new."""
+        result = self.cell.result
+        hits: list[Hit] = []
+        ways = [(sign, row) for sign in (1, -1) if (row := self.combining(sign))]
+        for shape, group in bank.groups.items():
+            if shape.bytes != result.bytes or shape.bits != result.bits:
+                continue
+            first, end = group.levels.get(count, (0, 0))
+            kind = f"uint{result.bits}"
+            for target, accumulator in self._targets(bank.tests):
+                goal = target.view(kind)
+                for start in range(first, end, 1 << 16):
+                    some = group.raw[start : min(end, start + (1 << 16))].view(kind)
+                    for sign, row in ways:
+                        # x + y = goal; y - x = goal; x - y = goal
+                        needs = [(goal - some, False)] if sign > 0 else [
+                            (goal + some, True),
+                            (some - goal, False),
+                        ]
+                        for need, other_first in needs:
+                            hits += self._pairs(
+                                bank, row, shape, start, need, other_first, accumulator
+                            )
+        return hits
+
+    def _pairs(
+        self,
+        bank: Bank,
+        row: Instruction,
+        shape: Shape,
+        start: int,
+        need: npt.NDArray[np.unsignedinteger],
+        other_first: bool,
+        accumulator: str | None,
+    ) -> list[Hit]:
+        hits = []
+        raw = np.ascontiguousarray(need).view(np.uint8)
+        for number, place in bank.places_of(bank.fingerprints(raw, shape)):
+            same = bank.groups[place.shape].raw[place.row]
+            if len(same) != raw.shape[1] or not (same == raw[number]).all():
+                continue
+            equations: list[Equation] = []
+            here = bank.equations(Place(shape, start + number), equations)
+            other = bank.equations(place, equations)
+            operands = (other, here) if other_first else (here, other)
+            equations.append(Equation(row, operands, row.result, 1))
+            hits.append(self._hit(equations, accumulator))
+        return hits
+
+
+def weight_of(program: CellProgram, unit: int) -> int:
+    """Return the instructions on registers of a program, where ``unit`` bytes a cell fill one."""
+    return sum(
+        each.op.weight * max(1, each.bytes // unit)
+        for each in program.equations
+        if isinstance(each.op, Instruction)
+    )
+
+
+def relevant(row: Instruction, cell: Cell) -> bool:
+    """Return whether a row does something that the goal does, so that it can be a part of it.
+
+    Hydride prunes in this way: multiplications help where the goal multiplies or shifts, minima and
+    saturation where it has a minimum or a maximum.
+    """
+    if row.kind != "lane" and cell.reduces:
+        return False
+    if row.kind in ("narrow", "widen", "interleave"):
+        return True
+    goal = {each.op for each in walk(cell.goal)}
+    own = operators(row)
+    signed = sum(x.type.signed for x in cell.operands if x.lanes > 1) > 1
+    if "mul" in own:
+        pairs = any(read.lanes > 1 for read in row.reads)
+        return bool(goal & ({"mul", "shr", "add"} if pairs else {"mul", "shr"}))
+    if row.family.startswith(("pabs", "psign", "abs")):
+        return bool(goal & {"max"}) or ("mul" in goal and signed)
+    if own & {"min", "max", "where"}:
+        return bool(goal & {"min", "max"})
+    return True
+
+
+def _computable(row: Instruction) -> bool:
+    """Return whether NumPy has a type for all that the meaning of a row goes through."""
+    try:
+        compiled((row.formula,), tuple(x for part in row.variables for x in part))
+    except SizeError:
+        return False
+    return True
+
+
+def operators(row: Instruction) -> set[str]:
+    """Return the operators in the meaning of a row."""
+    made = row.with_immediate(1) if row.has_immediate else row
+    return {each.op for each in walk(made.formula)}
+
+
+def _may_use(cell: Cell) -> set[str]:
+    goal = {str(each.op) for each in walk(cell.goal)}
+    return goal | {"wrap", "var", "const"}
+
+
+def absorbed(equations: list[Equation], accumulator: int) -> None:
+    """Give an accumulator to an instruction that adds to one, where the last equation adds it.
+
+    before  paddd(C, vpdpbusd({0}, A, B))
+    after   vpdpbusd(C, A, B)
+
+    The sum may be deeper, as the first operand of sums and differences. Where nothing accumulates
+    the program is unchanged.
+    """
+    at = equations[-1].operands[1]
+    path = []
+    while isinstance(row := equations[at].op, Instruction):
+        read = row.reads[0]
+        if read.type.bits == row.result.bits and any(x.lanes > 1 for x in row.reads[1:]):
+            empty = equations[equations[at].operands[0]].op
+            if not (isinstance(empty, Constant) and set(empty.values) == {0}):
+                return
+            break
+        if len(row.reads) != 2 or operators(row) - {"add", "sub", "wrap", "var"}:
+            return
+        path.append(at)
+        at = equations[at].operands[0]
+    else:
+        return
+    old = equations[at]
+    equations.append(Equation(old.op, (accumulator, *old.operands[1:]), old.type, old.lanes))
+    for above in reversed(path):
+        each = equations[above]
+        operands = (len(equations) - 1, *each.operands[1:])
+        equations.append(Equation(each.op, operands, each.type, each.lanes))
+
+
+def folded(program: CellProgram) -> CellProgram:
+    """Return a program in which what is computed from constants alone is a constant."""
+    made: list[Equation] = []
+    for each in program.equations:
+        operands = [made[x] for x in each.operands]
+        if operands and all(isinstance(x.op, Constant) for x in operands):
+            alone = CellProgram((*operands, replace(each, operands=tuple(range(len(operands))))))
+            values = tuple(x.lo for x in alone.lanes({}, each.type))
+            made.append(replace(each, op=Constant(_period(values)), operands=()))
+        else:
+            made.append(each)
+    return program_of(made)
+
+
+def _period(values: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shortest pattern that lanes repeat."""
+    for length in range(1, len(values)):
+        if len(values) % length == 0 and values == values[:length] * (len(values) // length):
+            return values[:length]
+    return values
