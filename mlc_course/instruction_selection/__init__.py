@@ -5,5 +5,4 @@ compute it, a proof shows that they do for all inputs at full width, and tensori
 a schedule. Read ``integers`` and ``isa`` first, then ``spec``, ``prove``, ``search``, ``lower`` and
 ``insert``; ``compare`` measures, ``tvm_intrinsics`` checks what TVM ships, and ``semantics`` asks
 others whether the table of instructions is true.
-``insert``; ``semantics`` asks others whether the table of instructions is true.
 """

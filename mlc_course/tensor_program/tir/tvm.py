@@ -191,7 +191,6 @@ def is_known_cpu(cpu: str) -> bool:
 
 def level_target(
     settings: Mapping[str, str | tuple[str, ...]], *, attributes: Sequence[str] = ()
-    settings: Mapping[str, str | Sequence[str]], *, attributes: Sequence[str] = ()
 ) -> Target:
     """The machine with these settings (``mcpu``, ``mtriple``, ``mattr``), on one thread.
 
