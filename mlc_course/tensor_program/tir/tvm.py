@@ -190,6 +190,8 @@ def has_features(target: Target, features: Sequence[str]) -> bool:
 def intrinsic_number(name: str) -> int:
     """LLVM's number of an intrinsic; 0 where this LLVM has none of that name."""
     return int(codegen.llvm_lookup_intrinsic_id(name))
+
+
 def cpu_features(cpu: str) -> frozenset[str]:
     """Return LLVM's names of what a processor of this machine's kind can do: ``avx2``, ``fma``."""
     return frozenset(map(str, codegen.llvm_get_cpu_features(Target({"kind": "llvm", "mcpu": cpu}))))
