@@ -117,7 +117,8 @@ class Specification:
         """Return arrays of inputs within their promised ranges, the same ones for the same seed.
 
         That part of the elements is an end of its range or next to it, or -1, 0 or 1; others are
-        spread evenly. The first output reads the least values only, the last one the greatest.
+        spread evenly. Along the outputs, the first elements are the least ones and the last
+        ones the greatest.
         """
         rng = np.random.default_rng(seed)
         found: dict[str, Array] = {}
@@ -129,9 +130,8 @@ class Specification:
             picked = rng.choice(np.array(sorted(special), dtype=of), shape)
             values = np.where(rng.random(shape) < extremes, picked, values)
             if outputs >= 4 and any(buffer.growth):
-                by_output = np.moveaxis(
-                    values, next(d for d, g in enumerate(buffer.growth) if g), 0
-                )
+                along = next(d for d, growth in enumerate(buffer.growth) if growth)
+                by_output = np.moveaxis(values, along, 0)
                 by_output[0], by_output[-1] = lo, hi
             found[buffer.name] = np.ascontiguousarray(values)
         return found
