@@ -10,7 +10,7 @@ from mlc_course.errors import SizeError, UsageError
 from mlc_course.instruction_selection.isa import CellProgram, Level
 from mlc_course.instruction_selection.prove import Certificate, Proved, Verdict, prove_cell
 from mlc_course.instruction_selection.prove import Refuted as RefutedBy
-from mlc_course.instruction_selection.search.direct import Limits, weight_of
+from mlc_course.instruction_selection.search.direct import Limits
 from mlc_course.instruction_selection.search.events import (
     Covered,
     Event,
@@ -19,8 +19,14 @@ from mlc_course.instruction_selection.search.events import (
     Tried,
     Undecided,
 )
+from mlc_course.instruction_selection.search.rewriting import (
+    canonical,
+    renamed,
+    unit_of,
+    weight_of,
+)
 from mlc_course.instruction_selection.search.rules import Rule, Rules
-from mlc_course.instruction_selection.search.solver import Solver, canonical, renamed
+from mlc_course.instruction_selection.search.solver import Solver
 from mlc_course.instruction_selection.spec import Cell
 
 _LEAST_PROOF_S, _MOST_PROOF_S = 0.5, 10.0  # a program that was found late is proved all the same
@@ -89,7 +95,7 @@ class Selecting:
     @property
     def result(self) -> Selection:
         program, certificate = self._best or (None, None)
-        unit = min([each.bytes for each in self.cell.operands] + [self.cell.result.bytes])
+        unit = unit_of(self.cell)
         return Selection(
             self.cell,
             self.level,
@@ -176,7 +182,7 @@ class Selecting:
             yield self._undecided[-1]
 
     def _found(self, program: CellProgram, verdict: Proved) -> Found:
-        unit = min([each.bytes for each in self.cell.operands] + [self.cell.result.bytes])
+        unit = unit_of(self.cell)
         return Found(self.cell, program, weight_of(program, unit), str(verdict))
 
 

@@ -11,7 +11,8 @@ from mlc_course.instruction_selection.integers import U8, Formula, evaluate, var
 from mlc_course.instruction_selection.isa import AVX2, CellProgram, Equation, Input, Instruction
 from mlc_course.instruction_selection.prove import Proved, Verdict, prove_cell
 from mlc_course.instruction_selection.search import Covered, Event, Found, Limits, Refuted, Tried
-from mlc_course.instruction_selection.search.direct import DirectSearch, absorbed, folded
+from mlc_course.instruction_selection.search.direct import DirectSearch
+from mlc_course.instruction_selection.search.rewriting import absorbed, folded
 from mlc_course.instruction_selection.spec import CATALOGUE, Cell, CellOperand, specification
 
 BYTES = [row for row in AVX2 if row.kind == "lane" and {r.type for r in row.reads} == {U8}]

@@ -17,7 +17,7 @@ from mlc_course.instruction_selection.integers import (
     wrap,
 )
 from mlc_course.instruction_selection.search.parts import cuts, terms, tightened, total
-from mlc_course.instruction_selection.search.solver import canonical, renamed
+from mlc_course.instruction_selection.search.rewriting import canonical, renamed
 from mlc_course.instruction_selection.spec import CATALOGUE, Cell, CellOperand
 from tests.helpers.integer_formulas import formulas, value_by_python
 
