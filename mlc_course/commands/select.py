@@ -145,6 +145,8 @@ def _select(
     events: list[str] = []
     stopped, not_recorded = _follow(search, events)
     found = search.result
+    if found.out_of_time:
+        not_recorded = not_recorded or "the time limit ended the search"
     registers, problem = _lowered(spec, found, width)
     answer = Answer(
         spec=spec,

@@ -100,15 +100,15 @@ class Answer:
             f"bytes of the result; loads, stores and constants not counted"
         )
         yield (
-            "a, b, c are lanes of the registers that an instruction reads, in their order; "
-            "wrap(x, u8) is x modulo 2^8"
+            "a, b, c: lanes of the registers that an instruction reads, in their order; a0, a1: "
+            "neighbours; wrap(x, s16): the s16 that is x modulo 2^16"
         )
 
     def _proof(self, *, explain: bool) -> Iterator[str]:
         certificate = self.found.certificate
         assert certificate is not None
         inputs = f"all inputs with {self.spec.promise}" if self.spec.promise else "all inputs"
-        yield f"proved for {inputs}, by {replace(certificate, reason=None)}"
+        yield f"proved for {inputs}; method: {replace(certificate, reason=None)}"
         if explain:
             yield f"  {METHODS[certificate.method]}"
             if certificate.reason:
@@ -131,7 +131,7 @@ class Answer:
             yield "stopped by Ctrl-C: this is what was found until then"
         elif found.recorded:
             yield "--fresh searches anew, and shows which candidates are refuted"
-        elif found.seconds >= self.limit_s:
+        elif found.out_of_time:
             better = "one" if found.program is None else "a lighter one"
             yield (
                 f"the time limit of {self.limit_s:g} s ended the search: --seconds "

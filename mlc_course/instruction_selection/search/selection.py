@@ -35,7 +35,8 @@ class Selection:
     ``program`` is proved, or ``None`` where none was found in the time. ``weight`` counts its
     instructions on registers for as many outputs as one register of the narrowest operand holds.
     ``covered`` says what was tried completely; ``refuted`` and ``undecided`` are the candidates
-    that agreed with all tests and were not used.
+    that agreed with all tests and were not used. ``out_of_time`` says that the time limit ended the
+    search.
     """
 
     cell: Cell
@@ -49,6 +50,7 @@ class Selection:
     undecided: tuple[Undecided, ...]
     seconds: float
     recorded: bool = False
+    out_of_time: bool = False
 
     @property
     def coverage(self) -> str:
@@ -85,6 +87,7 @@ class Selecting:
         self._best: tuple[CellProgram, Certificate] | None = None
         self._so_far: CellProgram | None = None  # proved by a part of the search, not yet here
         self._tried, self._seconds, self._recorded = 0, 0.0, False
+        self._out_of_time = False
         self._covered: Covered | None = None
         self._refuted: list[Refuted] = []
         self._undecided: list[Undecided] = []
@@ -110,6 +113,7 @@ class Selecting:
             tuple(self._undecided),
             self._seconds,
             self._recorded,
+            self._out_of_time,
         )
 
     def __iter__(self) -> Iterator[Event]:
@@ -152,7 +156,8 @@ class Selecting:
                     self._tried += event.tried
                 case Covered() if event.whole:
                     event = replace(event, added_to=names.get(event.added_to, ""))
-                    self._covered = event
+                    if event.instructions or self._covered is None:
+                        self._covered = event  # not the last turn, if the time ended before it
                 case Refuted():
                     if event.whole:
                         model = {_named(name, names): x for name, x in event.model.items()}
@@ -170,7 +175,8 @@ class Selecting:
                 case _:
                     pass
             yield event
-        if self._best and self.rules:
+        self._out_of_time = time.monotonic() > self._began + self.seconds
+        if self._best and self.rules and not self._out_of_time:
             back = {old: new for new, old in names.items()}
             program, certificate = self._best
             rule = Rule(renamed(program, back), certificate, self._tried)
@@ -212,8 +218,9 @@ def select_program(
 ) -> Selection:
     """Return what a search for a cell comes to; ``watch`` is given each event.
 
-    With ``rules``, a program recorded there takes no search, only the proof. The same seed gives
-    the same program wherever the time is long enough.
+    With ``rules``, a program recorded there takes no search, only the proof; what is found is
+    recorded unless the time limit ended the search. The same seed gives the same program wherever
+    the time is long enough.
 
     Raises:
         SizeError: the time limit is not above zero.
