@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mlc_course.instruction_selection.integers import IntType, evaluate
+from mlc_course.instruction_selection.integers import Formula, IntType, evaluate, variables
 from mlc_course.instruction_selection.isa import (
     CellProgram,
     Constant,
@@ -150,6 +150,24 @@ class DirectSearch:
     def constants(self) -> dict[int, list[tuple[int, ...]]]:
         return constants_for(self.cell.goal, self.widths)
 
+    @cached_property
+    def accumulator(self) -> str | None:
+        """The operand that all else is added to; one of another use is like other operands."""
+        name = self.cell.accumulator
+        if name is None:
+            return None
+        (own,) = self.cell.inputs[name]
+        others, added, stack = list[Formula](), 0, [self.cell.goal]
+        while stack:
+            each = stack.pop()
+            if each is own:
+                added += 1
+            elif each.op == "add" or (each.op == "wrap" and each.params[0] == self.cell.result):
+                stack += each.operands
+            else:
+                others.append(each)
+        return name if added == 1 and own not in variables(*others) else None
+
     def combining(self, sign: int) -> Instruction | None:
         """Return the instruction that adds (or subtracts) two lanes of the result's width."""
         return combining_row(self.rows, self.cell.result.bits, sign)
@@ -211,12 +229,13 @@ class DirectSearch:
                         verdict.model,
                         verdict.wanted,
                         verdict.found,
+                        self.whole,
                     )
                     around = tests_around(self.cell, verdict.model, self.rng)
                     self.tests = np.concatenate([self.tests, around])
                 else:
                     self.blocked.add(hit.program)
-                    yield Undecided(self.cell.name, str(hit.program), str(verdict))
+                    yield Undecided(self.cell.name, str(hit.program), str(verdict), self.whole)
             if late:
                 break
             if len(self.tests) > tests:
@@ -238,6 +257,7 @@ class DirectSearch:
             best is not None,
             self.cell.result.bits if self.cell.reduces else 0,
             self.whole,
+            self.accumulator or "",
         )
         if best and best is not self.known:
             yield best
@@ -252,7 +272,7 @@ class DirectSearch:
         at = 0
         for each in self.cell.operands:
             like = Equation(Input(each.name), (), each.type, each.lanes)
-            if each.name != self.cell.accumulator:
+            if each.name != self.accumulator:
                 bank.add_leaf(like.op, like, self.tests[:, at : at + each.lanes])
             at += each.lanes
         for size in self._cell_sizes():
@@ -287,12 +307,12 @@ class DirectSearch:
         """The bytes to look for: those of the result, and of the result without an accumulator."""
         goal = self._goal_bytes(count)
         found: list[tuple[npt.NDArray[np.uint8], str | None]] = [(goal, None)]
-        if self.cell.accumulator and self.combining(+1):
+        if self.accumulator and self.combining(+1):
             names = [x for each in self.cell.operands for x in [each.name] * each.lanes]
-            column = self.tests[:count, names.index(self.cell.accumulator)]
+            column = self.tests[:count, names.index(self.accumulator)]
             kind = f"uint{self.cell.result.bits}"
             rest = goal.view(kind) - self._as_bytes(column).view(kind)
-            found.append((rest.view(np.uint8), self.cell.accumulator))
+            found.append((rest.view(np.uint8), self.accumulator))
         return found
 
     def _hits_of(self, bank: Bank, plan: Plan, *, keep: bool) -> list[Hit]:

@@ -76,6 +76,8 @@ class Solver:
             made = yield from self._in_parts(cut, weight_of(best, 1) if best else None)
             if made is not None:
                 best = made
+                if limits is not PARTS:
+                    yield Found(cell, made, weight_of(made, _unit(cell)), "its parts are proved")
         return best
 
     def _in_parts(self, cut: Cut, bound: int | None) -> Generator[Event, None, CellProgram | None]:
