@@ -30,6 +30,7 @@ from mlc_course.drawing import INK, NUMPY, OURS, ROOF, STYLE, UNDATED, WIDTH_IN
 from mlc_course.errors import CourseError
 from mlc_course.instruction_selection.compare import (
     BLAS,
+    FOUND,
     OUTPUTS,
     ROUNDS,
     SAME_LOOPS,
@@ -125,23 +126,25 @@ def in_the_emulator(found: Iterable[Searched]) -> list[dict[str, Any]]:
     for each in found:
         row: dict[str, Any] = {"spec": each.name, "found": each.program is not None}
         if each.program is not None:
-            spec = CATALOGUE[each.name].specification
-            try:
-                row["compiled"], row["right"] = True, _runs_in_the_emulator(spec, each.program)
-            except CourseError as error:
-                row["compiled"], row["right"], row["reason"] = False, False, str(error)
+            row |= _emulated(CATALOGUE[each.name].specification, each.program)
         rows.append(row)
-        print(f"  neon {each.name:>16}: {row}")
+        print(f"  neon {each.name:>16}: " + ", ".join(f"{k} {v}" for k, v in row.items()))
     return rows
 
 
-def _runs_in_the_emulator(spec: Specification, program: CellProgram) -> bool:
-    made = compiled(spec, IN_EMULATOR, "tensorize", level="neon", program=program)
-    arrays = spec.sample(IN_EMULATOR)
-    buffers = made.buffers(arrays)
-    after = run_library_in_emulator(made.object_file, "main", list(buffers.values()))
+def _emulated(spec: Specification, program: CellProgram) -> dict[str, Any]:
+    """Say whether a program compiles, and is right in the emulator, with the reason if not."""
+    row: dict[str, Any] = {"compiled": False, "right": False}
+    try:
+        made = compiled(spec, IN_EMULATOR, "tensorize", level="neon", program=program)
+        object_file, row["compiled"] = made.object_file, True
+        arrays = spec.sample(IN_EMULATOR)
+        buffers = made.buffers(arrays)
+        after = run_library_in_emulator(object_file, "main", list(buffers.values()))
+    except CourseError as error:
+        return row | {"reason": f"{error.what}: {error.got}"}
     result = dict(zip(buffers, after, strict=True))[spec.result.buffer]
-    return bool(np.array_equal(result, spec.evaluate(arrays)))
+    return row | {"right": bool(np.array_equal(result, spec.evaluate(arrays)))}
 
 
 def matmuls(
@@ -153,7 +156,8 @@ def matmuls(
         program = found["matmul_u8s8", level].program
         if program is not None:
             rows[level] = compare_matmul(level_of(level), program, size=SIZE, rounds=rounds)
-            print(f"\n{rows[level]}")
+            billions = SIZE**3 / rows[level].timings[FOUND].median_s / 1e9
+            print(f"\n{rows[level]}\n{billions:.0f} billion products a second")
     return rows
 
 

@@ -110,14 +110,14 @@ class LoopComparison:
     @property
     def bound(self) -> str:
         """A sentence that says what the time of the found program consists of."""
-        counts = f"{self._counted(FOUND)}, LLVM's {self.best_llvm} {self._counted(self.best_llvm)}"
+        counts = "".join(f"; {each} {self._counted(each)}" for each in (FOUND, self.best_llvm))
+        counts = counts if self.code else ""
         if MOVES not in self.timings:
-            return f"bound by instructions: {counts}"
+            return f"bound by instructions{counts}"
         share = self.timings[MOVES].median_s / self.timings[FOUND].median_s
         words = f"loads and stores alone take {min(share, 1):.0%} of its time"
-        if share >= NEAR:
-            return f"bound by loads and stores: {words}; {counts}"
-        return f"bound by instructions: {counts}; {words}"
+        kind = "loads and stores" if share >= NEAR else "instructions"
+        return f"bound by {kind}: {words}{counts}"
 
     def _counted(self, name: str) -> str:
         count = self.per_32_bytes(name)

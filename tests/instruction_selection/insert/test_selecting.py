@@ -35,7 +35,7 @@ from mlc_course.instruction_selection.insert import (
 from mlc_course.instruction_selection.isa import LEVELS, CellProgram, level_of
 from mlc_course.instruction_selection.spec import block_specification, specification
 from mlc_course.tensor_program.legality import Legal, sound
-from mlc_course.tensor_program.schedule import lookup, replayed, split, trace
+from mlc_course.tensor_program.schedule import hoist_init, lookup, replayed, split, tile, trace
 from mlc_course.tensor_program.tir import IRModule, PrimFunc, Schedule, tvm
 
 LEVELS_HERE = [level for level in ("avx2", "avx512", "vnni") if processor_has(level)]
@@ -218,8 +218,8 @@ def test_an_unknown_block_level_or_width_is_refused() -> None:
 
 def test_a_program_of_another_level_is_refused() -> None:
     sch = schedule(int8_matmul(16, 16, 4))
-    for rung in int8_rungs("avx2", averaging())[2:3]:
-        rung.apply(sch)
+    tile(sch, "C", m=8, n=16, k=4)
+    hoist_init(sch, "C", "k_0")
     refused(
         sch,
         MachineError,
