@@ -77,7 +77,7 @@ class Solver:
             if made is not None:
                 best = made
                 if limits is not PARTS:
-                    yield Found(cell, made, weight_of(made, _unit(cell)), "its parts are proved")
+                    yield Found(cell, made, weight_of(made, unit_of(cell)), "its parts are proved")
         return best
 
     def _in_parts(self, cut: Cut, bound: int | None) -> Generator[Event, None, CellProgram | None]:
