@@ -23,7 +23,10 @@ def mutants(of: CellProgram) -> Iterator[tuple[str, CellProgram]]:
             case Constant(values):
                 for text, changed in _constants(values):
                     if all(each.type.lo <= x <= 2 * each.type.hi + 1 for x in changed):
-                        yield f"{text} in {each}", _with(of, at, replace(each, op=changed_to(changed)))
+                        yield (
+                            f"{text} in {each}",
+                            _with(of, at, replace(each, op=changed_to(changed))),
+                        )
             case Instruction() as row:
                 for text, made in _operands(of, each):
                     yield f"{text} of {row}", _with(of, at, made)
