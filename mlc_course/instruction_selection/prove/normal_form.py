@@ -75,6 +75,7 @@ from mlc_course.instruction_selection.prove.polynomials import (
 )
 from mlc_course.instruction_selection.prove.sums import Sum
 
+MOST_SPLIT = 3  # atoms of which both cases are bounded
 AtomOp: TypeAlias = Literal["shr", "positive", "above", "equal", "wrap", "and", "mul"]
 
 
@@ -201,9 +202,9 @@ class NormalForm:
 
         Monomials are bounded one by one. Then positive parts of one sum x are bounded together with
         the multiple of x that occurs, as one piecewise linear function of x: 2 * max(x, 0) - x is
-        not negative, though its second term may be. Both bounds hold, so both are used.
+        not negative, though its second term may be. All bounds hold, so all are used.
         """
-        lo, hi = range_of(terms)
+        lo, hi = self._bounds_by_cases(terms)
         rest = dict(terms)
         low = high = 0
         groups: dict[Key, list[tuple[Formula, int]]] = {}
@@ -225,6 +226,40 @@ class NormalForm:
             others = range_of(rest)
             lo, hi = max(lo, low + others[0]), min(hi, high + others[1])
         return lo, hi
+
+    def _bounds_by_cases(self, terms: Mapping[Monomial, int]) -> tuple[int, int]:
+        """Return bounds of a polynomial, monomial by monomial, in a few cases.
+
+        max(x - t, 0) is x - t or 0, and a comparison is 1 or 0: y + max(x - y, 0) is x or y.
+        """
+        split = {
+            x
+            for monomial in terms
+            for x in monomial
+            if (is_bit(x) if len(monomial) > 1 else self._is(x, "positive"))
+        }
+        if not split or len(split) > MOST_SPLIT:
+            return range_of(terms)
+        cases: list[Mapping[Monomial, int]] = [terms]
+        for x in sorted(split, key=lambda each: each.serial):
+            cases = [each for of in cases for each in self._cases(of, x)]
+        ends = [range_of(each) for each in cases]
+        return min(lo for lo, _ in ends), max(hi for _, hi in ends)
+
+    def _cases(self, terms: Mapping[Monomial, int], x: Formula) -> tuple[Terms, Terms]:
+        """Return a polynomial where x is 0, and where it is 1 or the sum that it is part of."""
+        zero = {monomial: c for monomial, c in terms.items() if x not in monomial}
+        value = constant(1)
+        if not is_bit(x):
+            value = plus(self.inner[x].terms, constant(-self.inner[x].number))
+        other: Terms = zero
+        for monomial, c in terms.items():
+            if x in monomial:
+                part: Terms = {tuple(y for y in monomial if y is not x): c}
+                for _ in range(monomial.count(x)):
+                    part = times(part, value)
+                other = plus(other, part)
+        return zero, other
 
     # Products.
 

@@ -132,7 +132,7 @@ def _decide(wanted: Formula, found: Formula) -> _Equal | Row | None:
     values = form.values([wanted, found])
     asked = difference(form, *values)
     if asked.nothing:
-        return _Equal("normal form", reason=of_normal_form(form, wanted, found))
+        return _Equal("normal form", reason=of_normal_form(form, values[0], wanted, found))
     if (row := sampled_difference(wanted, found, inputs, SAMPLES[0], seed=1)) is not None:
         return row
     if count_inputs(inputs) <= FEW:
