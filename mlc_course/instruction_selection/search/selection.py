@@ -178,6 +178,7 @@ class Selecting:
                     continue
                 case Found() if event.cell == standard:
                     self._so_far = renamed(event.program, names)
+                    event = replace(event, program=self._so_far)
                 case _:
                     pass
             yield event
