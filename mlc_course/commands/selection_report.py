@@ -150,7 +150,11 @@ class Answer:
             return
         found = self.found
         refuted = (refutation(each) for each in found.refuted if each.whole)
-        undecided = (f"{each.program}: {each.why}" for each in found.undecided if each.whole)
+        undecided = (
+            f"{each.program}: {each.why}"
+            for each in found.undecided
+            if each.whole and each.program != str(found.program)  # it was proved after all
+        )
         for what, lines in (("refuted", refuted), ("not used, undecided", undecided)):
             once = list(dict.fromkeys(lines))
             shown = once if explain else once[:FEW]

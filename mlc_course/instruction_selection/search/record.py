@@ -20,9 +20,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from mlc_course.instruction_selection.isa import LEVELS, level_of
+from mlc_course.instruction_selection.search.rewriting import canonical
 from mlc_course.instruction_selection.search.rules import SHIPPED, Rule, rule_data, rule_key
 from mlc_course.instruction_selection.search.selection import select_program
-from mlc_course.instruction_selection.search.solver import canonical
 from mlc_course.instruction_selection.spec import CATALOGUE
 
 SECONDS = 120.0  # for one search, on a busy machine
