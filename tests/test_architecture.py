@@ -43,6 +43,8 @@ ROOMS = (
     "mlc_course.instruction_selection.search",
     "mlc_course.instruction_selection.lower",
     "mlc_course.instruction_selection.insert",
+    "mlc_course.instruction_selection.compare",
+    "mlc_course.instruction_selection.tvm_intrinsics",
     "mlc_course.instruction_selection.semantics",
     "mlc_course.mugraph",
     "mlc_course.mugraph.ir",

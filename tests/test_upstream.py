@@ -13,6 +13,13 @@ import numpy as np
 import pytest
 from private_buffers import carried, temporary
 
+from mlc_course.instruction_selection.prove import Proved
+from mlc_course.instruction_selection.tvm_intrinsics import (
+    TVM_INTRINSICS,
+    check_intrinsic,
+    check_intrinsics,
+    run_intrinsic,
+)
 from mlc_course.tensor_program.ladders import checked
 from mlc_course.tensor_program.legality import run_as
 from mlc_course.tensor_program.problems import aligned, make_workload
@@ -165,3 +172,21 @@ def test_such_a_program_is_compiled_without_that_pass() -> None:
     work = make_workload("matmul", (5, 4, 3))
     inputs = work.inputs()
     checked(work, in_four_sums(), inputs, work.reference(inputs))
+
+
+def test_upstream_still_registers_a_dot_product_that_saturates() -> None:
+    found = run_intrinsic("dot_16x4_avx512", {"A": 255, "B": 127})
+    assert set(found.described) == {4 * 255 * 127}
+    assert set(found.implemented) == {2 * 32767}
+    assert found.processor in (None, found.implemented)  # None without AVX-512
+
+
+def test_upstream_still_passes_numbers_where_llvm_wants_bytes() -> None:
+    found = check_intrinsic("dot_16x4_vnni")
+    assert isinstance(found.verdict, Proved)  # it is right, for an LLVM that takes it
+    assert found.fault == "Call parameter type does not match function signature!"
+
+
+def test_the_other_intrinsics_of_upstream_are_right() -> None:
+    wrong = {"dot_16x4_vnni", "dot_16x4_avx512"}
+    assert all(each.is_right for each in check_intrinsics(TVM_INTRINSICS.keys() - wrong))

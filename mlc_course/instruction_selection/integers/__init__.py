@@ -30,7 +30,7 @@ from mlc_course.instruction_selection.integers.formula import (
     where,
     wrap,
 )
-from mlc_course.instruction_selection.integers.numpy_reading import compiled, evaluate
+from mlc_course.instruction_selection.integers.numpy_reading import compiled, evaluate, narrow_types
 from mlc_course.instruction_selection.integers.types import (
     BOOL,
     S8,
@@ -72,6 +72,7 @@ __all__ = [
     "lift",
     "maximum",
     "minimum",
+    "narrow_types",
     "node",
     "piece",
     "rebuilt",

@@ -45,8 +45,8 @@ def compiled(roots: tuple[Formula, ...], inputs: tuple[Formula, ...]) -> Callabl
     Raises:
         SizeError: no NumPy integer type holds every intermediate value.
     """
-    demanded = _demanded_bits(roots)
-    kinds = {each: _kind_of(each, demanded[each]) for each in walk(*roots)}
+    types = narrow_types(*roots)
+    kinds = {each: kept for each, (kept, _) in types.items()}
     names = {each: f"x{i}" for i, each in enumerate(inputs)}
     lines: list[str] = []
 
@@ -63,7 +63,7 @@ def compiled(roots: tuple[Formula, ...], inputs: tuple[Formula, ...]) -> Callabl
         if each.op == "var":
             lines.append(f"{names[each]} = {names[each]}.astype(np.{kind.dtype}, copy=False)")
             continue
-        at = _computed_in(each, kind)
+        at = types[each][1]
         names[each] = name = f"v{len(lines)}"
         text = _expression(each, [use(x, at) for x in each.operands], at)
         lines.append(
@@ -78,6 +78,23 @@ def compiled(roots: tuple[Formula, ...], inputs: tuple[Formula, ...]) -> Callabl
     made: dict[str, Callable[..., list[Array]]] = {}
     exec(f"def run({arguments}):\n    {body}\n", {"np": np}, made)
     return made["run"]
+
+
+def narrow_types(*roots: Formula) -> dict[Formula, tuple[IntType, IntType]]:
+    """Return for each node the narrowest type to keep it in, and the one to compute it in.
+
+    The second holds operands and result alike, as machines and NumPy need it; for variables and
+    constants the two are the same.
+
+    Raises:
+        SizeError: no integer type holds every intermediate value.
+    """
+    demanded = _demanded_bits(roots)
+    found = {}
+    for each in walk(*roots):
+        kind = _kind_of(each, demanded[each])
+        found[each] = kind, _computed_in(each, kind) if each.operands else kind
+    return found
 
 
 def _demanded_bits(roots: Sequence[Formula]) -> dict[Formula, int | None]:

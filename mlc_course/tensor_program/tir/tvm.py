@@ -89,10 +89,12 @@ __all__ = [
     "derived_object",
     "detect_linear_equation",
     "dump_program",
+    "evaluator",
     "every_node",
     "flattened",
     "has_features",
     "host_cpu",
+    "intrinsic_name",
     "intrinsic_number",
     "is_known_cpu",
     "load_cpu_intrinsics",
@@ -112,6 +114,7 @@ __all__ = [
     "shared_tensor",
     "substitute",
     "te",
+    "tensor_intrinsic",
     "tir_builder",
     "tensor",
     "tirx",
@@ -153,6 +156,22 @@ def load_cpu_intrinsics() -> None:
             importlib.import_module(f"{name}.{processor}")
 
 
+def tensor_intrinsic(name: str) -> tuple[PrimFunc, PrimFunc]:
+    """Return the description and the implementation of a tensor intrinsic for x86 or ARM.
+
+    Raises ``UsageError`` where TVM has registered none of that name.
+    """
+    load_cpu_intrinsics()
+    found = TensorIntrin.get(name, allow_missing=True)
+    if found is None:
+        raise UsageError(
+            f"TVM has no tensor intrinsic {name!r}",
+            expected="one that has been registered, such as dot_16x4_avx512",
+            got=name,
+        )
+    return found.desc, found.impl
+
+
 def cpu_target(threads: int = 1, cpu: str | None = None) -> Target:
     """The machine to generate code for: one that can run here, or another that LLVM knows."""
     here = host_cpu() if runs_as_written() else str(codegen.llvm_get_system_cpu())
@@ -187,9 +206,16 @@ def has_features(target: Target, features: Sequence[str]) -> bool:
     return bool(codegen.llvm_cpu_has_features(list(features), target))
 
 
+def intrinsic_name(number: int) -> str:
+    """LLVM's name of an intrinsic, by the number that it has in TensorIR."""
+    return str(codegen.llvm_get_intrinsic_name(number))
+
+
 def intrinsic_number(name: str) -> int:
     """LLVM's number of an intrinsic; 0 where this LLVM has none of that name."""
     return int(codegen.llvm_lookup_intrinsic_id(name))
+
+
 def cpu_features(cpu: str) -> frozenset[str]:
     """Return LLVM's names of what a processor of this machine's kind can do: ``avx2``, ``fma``."""
     return frozenset(map(str, codegen.llvm_get_cpu_features(Target({"kind": "llvm", "mcpu": cpu}))))
@@ -377,6 +403,15 @@ def same_structure(first: object, second: object) -> bool:
 def tensor(array: NDArray[Any]) -> Any:
     """TVM's copy of a NumPy array; its method ``numpy`` copies it back."""
     return tvm.runtime.tensor(array)
+
+
+def evaluator(library: Any, number: int) -> Callable[..., Any]:
+    """Return a function that calls a compiled ``main`` so many times, without Python between.
+
+    It takes the buffers; ``results[0]`` of what it returns are the mean seconds of a call.
+    """
+    timed: Callable[..., Any] = library.mod.time_evaluator("main", tvm.cpu(), number=number)
+    return timed
 
 
 def shared_tensor(array: NDArray[Any]) -> Any:

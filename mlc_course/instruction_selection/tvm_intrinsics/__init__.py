@@ -1,0 +1,33 @@
+"""Are TVM's own tensor intrinsics what their descriptions say, and do they compile?
+
+Read ``checking`` first: the verdict on each. ``vector_reading`` runs vector code in TensorIR on
+formulas, with ``llvm_meanings`` of the LLVM intrinsics that it calls.
+"""
+
+from mlc_course.instruction_selection.tvm_intrinsics.checking import (
+    TVM_INTRINSICS,
+    IntrinsicCheck,
+    IntrinsicRun,
+    TvmIntrinsic,
+    check_intrinsic,
+    check_intrinsics,
+    compared,
+    run_intrinsic,
+)
+from mlc_course.instruction_selection.tvm_intrinsics.llvm_meanings import LlvmMeaning, meaning_of
+from mlc_course.instruction_selection.tvm_intrinsics.vector_reading import memory_of, run
+
+__all__ = [
+    "TVM_INTRINSICS",
+    "IntrinsicCheck",
+    "IntrinsicRun",
+    "LlvmMeaning",
+    "TvmIntrinsic",
+    "check_intrinsic",
+    "check_intrinsics",
+    "compared",
+    "meaning_of",
+    "memory_of",
+    "run",
+    "run_intrinsic",
+]
