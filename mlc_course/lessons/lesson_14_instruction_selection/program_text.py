@@ -2,8 +2,8 @@
 
 A constant is a number in braces, or several that repeat, ``{1, 0}``: of the type that its
 instruction reads. An immediate follows the name: ``psraw #8(A)``. Where several rows of the table
-have one name, the one that reads lanes as wide as those of the first operand is taken;
-``pand:u16(A, B)`` names another one.
+have one name, the one whose lanes hold the constant and are as wide as those of the first operand
+is taken; ``pand:u16(A, {255})`` names another one.
 """
 
 from __future__ import annotations
@@ -172,6 +172,7 @@ class _Reader:
         widths = [self.equations[x].type.bits for x in values if isinstance(x, int)]
         if widths:
             rows.sort(key=lambda row: row.reads[0].type.bits != widths[0])
+        rows.sort(key=lambda row: not _fits(row, values))
         row = rows[0]
         if len(values) != len(row.reads):
             raise UsageError(
@@ -212,6 +213,19 @@ def _numbers(word: str) -> tuple[int, ...]:
         ) from None
 
 
+def _bounds(of: IntType) -> tuple[int, int]:
+    """Return the numbers that a lane can be given as, with or without a sign."""
+    return -(1 << (of.bits - 1)), (1 << of.bits) - 1
+
+
+def _fits(row: Instruction, values: Sequence[Value]) -> bool:
+    pairs = zip(values, row.reads, strict=False)
+    return all(
+        isinstance(each, int) or all(lo <= x <= hi for x in each)
+        for each, (lo, hi) in ((value, _bounds(read.type)) for value, read in pairs)
+    )
+
+
 def _constant(values: tuple[int, ...], row: Instruction, of: IntType, size: int) -> Equation:
     lanes = size // of.bytes
     if lanes % len(values):
@@ -220,7 +234,7 @@ def _constant(values: tuple[int, ...], row: Instruction, of: IntType, size: int)
             expected=f"a number of lanes that divides {lanes}",
             got=len(values),
         )
-    lo, hi = -(1 << (of.bits - 1)), (1 << of.bits) - 1
+    lo, hi = _bounds(of)
     outside = [x for x in values if not lo <= x <= hi]
     if outside:
         raise UsageError(
