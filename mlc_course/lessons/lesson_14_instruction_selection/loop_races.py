@@ -9,7 +9,6 @@ import datetime
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from mlc_course.instruction_selection.isa import CellProgram, level_of
 from mlc_course.instruction_selection.spec import Specification, entry
 from mlc_course.lessons.kit import Bar, bars_svg, shown
 from mlc_course.lessons.lesson_14_instruction_selection.program_text import read_program
+from mlc_course.lessons.lesson_14_instruction_selection.recorded import recorded
 from mlc_course.machine import describe
 from mlc_course.measure import Comparison
 
@@ -50,7 +50,7 @@ class Contestant:
 
     @property
     def label(self) -> str:
-        counted = "" if self.instructions is None else f", {self.instructions:.3g} instructions"
+        counted = "" if self.instructions is None else f", {self.instructions:.3g} instr."
         return f"{self.over_numpy[1]:.3g} x NumPy, {self.us:.3f} us{counted}"
 
 
@@ -91,8 +91,8 @@ class LoopRace:
         elif high < 0.97:
             said = f"slower than LLVM's best loop: {ratio:.2f} times as fast"
         else:
-            said = f"as fast as LLVM's best loop ({ratio:.2f} times)"
-        where = f" ({self.where})" if self.where else ""
+            said = f"as fast as LLVM's best loop: {ratio:.2f} times"
+        where = f", {self.where}" if self.where else ""
         return f"Our program is {said}{where}."
 
     def picture(self) -> HTML:
@@ -142,8 +142,7 @@ def recorded_race(name: str, level: str) -> LoopRace:
     Raises:
         UsageError: nothing is recorded for it.
     """
-    text = files(__package__).joinpath("recordings/loop_races.json").read_text("utf-8")
-    held = {(each["spec"], each["level"]): each for each in json.loads(text)}
+    held = {(each["spec"], each["level"]): each for each in recorded("loop_races")}
     check_known("no race is recorded", f"{name}, {level}", [", ".join(each) for each in held])
     return LoopRace.from_json(held[name, level])
 

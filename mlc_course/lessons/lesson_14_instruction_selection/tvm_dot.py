@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from importlib.resources import files
-
 from mlc_course.instruction_selection.tvm_intrinsics import IntrinsicRun, run_intrinsic
+from mlc_course.lessons.lesson_14_instruction_selection.recorded import recorded
 
 NAME = "dot_16x4_avx512"
 A, B = 255, 127  # of which the recording has the processor's answer
@@ -24,14 +22,7 @@ def tvm_dot(a: int = A, b: int = B) -> IntrinsicRun:
     if found.processor is not None:
         print(f"this processor             {found.processor[0]:>8,}")
     elif (a, b) == (A, B):
-        kept = recorded()
+        kept = recorded("tvm_dot")
         where = f"{kept['machine']}, {kept['date']}"
         print(f"a processor with AVX-512   {kept['processor']:>8,}   recorded: {where}")
-    return found
-
-
-def recorded() -> dict[str, int | str]:
-    """Return the answer of a processor that has AVX-512, with its name and the date."""
-    text = files(__package__).joinpath("recordings/tvm_dot.json").read_text("utf-8")
-    found: dict[str, int | str] = json.loads(text)
     return found
