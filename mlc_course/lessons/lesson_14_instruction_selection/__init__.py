@@ -2,9 +2,62 @@
 
 Read ``races`` first: candidates that a search kept, and what refuted each. ``standing_picture``
 draws how long each one stood, ``bits_picture`` the input that refuted it, ``candidate_race`` is the
-widget. ``register_picture`` draws a program on whole registers.
+widget. ``register_picture`` draws a program on whole registers. ``standing`` holds candidates that
+a reader writes against tests and the proof, ``program_text`` reads them; ``loop_races`` and
+``bytes_matmul`` are timed or recorded. ``rows`` and ``hunted`` are for the exercises.
 """
 
+from mlc_course.lessons.lesson_14_instruction_selection import blanks, checks
+from mlc_course.lessons.lesson_14_instruction_selection.bytes_matmul import (
+    matmul_race,
+    matmul_schedule,
+    record_matmul,
+)
 from mlc_course.lessons.lesson_14_instruction_selection.candidate_race import CandidateRace
+from mlc_course.lessons.lesson_14_instruction_selection.hunted import (
+    DOT,
+    THREE,
+    TO_REFUTE,
+    packed,
+    without_permutation,
+)
+from mlc_course.lessons.lesson_14_instruction_selection.last_words import last_sentence
+from mlc_course.lessons.lesson_14_instruction_selection.loop_races import (
+    LoopRace,
+    loop_race,
+    record,
+    recorded_race,
+)
+from mlc_course.lessons.lesson_14_instruction_selection.program_text import read_program
+from mlc_course.lessons.lesson_14_instruction_selection.rows import TO_WRITE
+from mlc_course.lessons.lesson_14_instruction_selection.standing import (
+    judged,
+    searched,
+    standing_table,
+)
+from mlc_course.lessons.lesson_14_instruction_selection.tvm_dot import tvm_dot
 
-__all__ = ["CandidateRace"]
+__all__ = [
+    "DOT",
+    "THREE",
+    "TO_REFUTE",
+    "TO_WRITE",
+    "CandidateRace",
+    "LoopRace",
+    "blanks",
+    "checks",
+    "judged",
+    "last_sentence",
+    "loop_race",
+    "matmul_race",
+    "matmul_schedule",
+    "packed",
+    "read_program",
+    "record",
+    "record_matmul",
+    "recorded_race",
+    "searched",
+    "standing_table",
+    "tvm_dot",
+    "without_permutation",
+]

@@ -41,12 +41,14 @@ RECORDED = {  # what ``record`` races
 class Contestant:
     """Microseconds for a call, speed in units of NumPy's with its quartiles, and instructions.
 
-    ``instructions`` are vector instructions for 32 bytes of the result, without loads and stores.
+    ``instructions`` are vector instructions for 32 bytes of the result, without loads and stores,
+    and ``names`` says how many of each.
     """
 
     us: float
     over_numpy: tuple[float, float, float]
     instructions: float | None
+    names: str = ""
 
     @property
     def label(self) -> str:
@@ -95,6 +97,12 @@ class LoopRace:
         where = f", {self.where}" if self.where else ""
         return f"Our program is {said}{where}."
 
+    def listing(self) -> str:
+        """Return the vector instructions of each program that make 32 bytes of the result."""
+        width = max(map(len, self.contestants))
+        held = [(name, each) for name, each in self.contestants.items() if each.names]
+        return "\n".join(f"{name:<{width}}  {each.names}" for name, each in held)
+
     def picture(self) -> HTML:
         """Draw speeds in units of NumPy's, as bars with the middle half of their readings."""
         bars = [
@@ -113,7 +121,7 @@ class LoopRace:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> LoopRace:
         held = {
-            name: Contestant(each["us"], tuple(each["over_numpy"]), each["instructions"])
+            name: Contestant(**{**each, "over_numpy": tuple(each["over_numpy"])})
             for name, each in data["contestants"].items()
         }
         rest = {**data, "contestants": held, "over_llvm": tuple(data["over_llvm"])}
@@ -181,7 +189,12 @@ def _race(found: LoopComparison, machine: str) -> LoopRace:
 def _contestant(found: LoopComparison, name: str) -> Contestant:
     timing, numpy = found.timings[name], found.timings[found.best_numpy]
     over = _quartiles(Comparison(timing, numpy))
-    return Contestant(1e6 * timing.median_s, over, found.per_32_bytes(name))
+    count, names = found.per_32_bytes(name), ""
+    if count is not None:
+        code = found.code[name].instructions
+        factor = count / sum(code.values())
+        names = ", ".join(f"{n * factor:.3g} {each}" for each, n in code.most_common())
+    return Contestant(1e6 * timing.median_s, over, count, names)
 
 
 def _quartiles(found: Comparison) -> tuple[float, float, float]:
