@@ -35,7 +35,7 @@ floor = Blank(
         "Modulo 256, A + B is the rounded average plus the average rounded down.",
         "So take pavgb(A, B) away from paddb(A, B); psubb subtracts.",
     ),
-    'program = "psubb(paddb(A, B), pavgb(A, B))"',
+    'floored = "psubb(paddb(A, B), pavgb(A, B))"',
 )
 exposed = Blank(
     asks(
