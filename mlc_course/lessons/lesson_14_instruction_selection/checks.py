@@ -186,15 +186,14 @@ def _always(value: Any) -> str:
 # 4. Bug hunt: a pack without its permutation
 
 
-def hunted(places: Any, order: Any) -> None:
-    """Check the places that are wrong, and the function that puts lanes in order."""
-    check(given(places), holds(_places, kind="places"))
-    check(called(order), *(Restores(name, 256) for name in ("requant", "narrow")))
+def places(answer: Any) -> None:
+    """Check the places in which another output is stored than the one that belongs there."""
+    check(given(answer), holds(_places, kind="places"))
 
 
-def hidden_orders(order: Any) -> None:
-    """Check the function on registers of 512 bits as well."""
-    check(called(order), *(Restores(name, 512) for name in ("requant", "narrow")))
+def order(answer: Any, width: int = 256) -> None:
+    """Prove that a function puts the lanes of two programs in order, at a width in bits."""
+    check(called(answer), *(Restores(name, width) for name in ("requant", "narrow")))
 
 
 def _places(value: Any) -> str:
@@ -231,23 +230,23 @@ class Restores:
         spec, program, registers = packed(self.name, self.width)
         held = held_lanes(registers)
         assert answer.call is not None
-        order = answer.call(list(held))
+        found = answer.call(list(held))
         place = f"{self.name}, {self.width} bits"
-        if type(order) not in (list, tuple) or not all(type(x) is int for x in order):
-            raise UnmetCheck(f"{place}: not an order", expected="a list of lanes", got=order)
-        if sorted(order) != list(range(len(held))):
+        if type(found) not in (list, tuple) or not all(type(x) is int for x in found):
+            raise UnmetCheck(f"{place}: not an order", expected="a list of lanes", got=found)
+        if sorted(found) != list(range(len(held))):
             raise UnmetCheck(
                 f"{place}: not an order of all lanes",
                 expected=f"each of 0 to {len(held) - 1} once",
-                got=list(order),
+                got=list(found),
             )
         try:
-            check_layout(spec.cell, program, with_permutation(registers, order))
+            check_layout(spec.cell, program, with_permutation(registers, found))
         except WrongResult as error:
             raise UnmetCheck(
                 f"{place}: outputs are in other places than in memory",
                 expected=f"held = {held} becomes {sorted(held)}",
-                got=[held[lane] for lane in order],
+                got=[held[lane] for lane in found],
                 hint=f"lane i of the result is lane order[i] of the register. {error.what}",
             ) from None
         return f"{place}: every output is in its place"
