@@ -1,0 +1,2 @@
+function render({ model, el }) { begin(el); }
+export default { render };
