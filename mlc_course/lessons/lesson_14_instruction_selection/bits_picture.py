@@ -26,7 +26,7 @@ from mlc_course.lessons.lesson_14_instruction_selection.races import (
 )
 
 WIDE, MARGIN = 430.0, 10.0
-CELL, HIGH, GROUP, PER_LINE = 24.0, 28.0, 8.0, 16  # bits: size, gap after four, bits in a line
+CELL, HIGH, GROUP, PER_LINE = 23.0, 28.0, 8.0, 16  # bits: size, gap after four, bits in a line
 NAME = 20.0  # the height of the line above bits
 LETTERS = 50  # in a line of text
 ON_AMBER = "#222221"
@@ -67,7 +67,7 @@ def bits_svg(race: Race, candidate: Candidate, place: int) -> str:
         if together[-1][1].bits != 8:
             together = together[:1]
         for at, (name, of, value) in enumerate(together):
-            parts += _number(f"{name} = {value:,}", of, value, MARGIN + at * (WIDE / 2 - 5), y)
+            parts += _number(f"{name} = {value:,}", of, value, MARGIN + at * (WIDE / 2 + 3), y)
         y += _height(together[0][1])
         given = given[len(together) :]
     parts.append(line((MARGIN, y), (WIDE - MARGIN, y), colour=PAGE_INK, wide=1.2))

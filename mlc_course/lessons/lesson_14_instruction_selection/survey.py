@@ -157,7 +157,7 @@ def most_telling(judged: Sequence[Candidate]) -> list[Candidate]:
         if each.fell is not None:
             by_fall.setdefault(each.fell, each)
     chosen = [2.0**FIRST, 2.0**MOST]
-    listed = []
+    listed: list[Candidate] = []
     while by_fall and len(standing) + len(listed) < LISTED:
         fall = max(by_fall, key=lambda x: min(abs(math.log2(x / y)) for y in chosen))
         chosen.append(fall)
