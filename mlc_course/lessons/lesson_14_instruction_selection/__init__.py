@@ -1,20 +1,20 @@
 """Lesson 14: may the compiler use this instruction? The candidate race, from tests to the proof.
 
-Read ``races`` first: candidates that a search kept, and what refuted each; ``survey`` runs them.
-``standing_picture`` draws how long each one stood, ``bits_picture`` the input that refuted it, and
-``candidate_race`` is the widget.
+Read ``candidate_races`` first: candidates that a search kept, and what refuted each; ``survey``
+runs them. ``standing_picture`` draws how long each one stood, ``bits_picture`` the input that
+refuted it, and ``candidate_race`` is the widget.
 """
 
 from mlc_course.lessons.lesson_14_instruction_selection.bits_picture import bits_said, bits_svg
 from mlc_course.lessons.lesson_14_instruction_selection.candidate_race import CandidateRace
-from mlc_course.lessons.lesson_14_instruction_selection.races import (
+from mlc_course.lessons.lesson_14_instruction_selection.candidate_races import (
     PROOF,
     STOPS,
     Candidate,
     Race,
     Sample,
-    recorded_race,
-    recorded_races,
+    race_for,
+    raced,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.standing_picture import (
     candidates_svg,
@@ -35,7 +35,7 @@ __all__ = [
     "candidates_svg",
     "curve_said",
     "curve_svg",
-    "recorded_race",
-    "recorded_races",
+    "race_for",
+    "raced",
     "run_race",
 ]

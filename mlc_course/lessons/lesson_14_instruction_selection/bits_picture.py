@@ -16,14 +16,14 @@ from mlc_course.drawing import (
     text,
 )
 from mlc_course.instruction_selection.integers import IntType
-from mlc_course.lessons.lesson_14_instruction_selection.code_text import code, code_lines
-from mlc_course.lessons.lesson_14_instruction_selection.races import (
+from mlc_course.lessons.lesson_14_instruction_selection.candidate_races import (
     PROOF,
     STOPS,
     Candidate,
     Race,
     Sample,
 )
+from mlc_course.lessons.lesson_14_instruction_selection.code_text import code, code_lines
 
 WIDE, MARGIN = 430.0, 10.0
 CELL, HIGH, GROUP, PER_LINE = 23.0, 28.0, 8.0, 16  # bits: size, gap after four, bits in a line

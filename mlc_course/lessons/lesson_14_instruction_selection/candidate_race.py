@@ -9,11 +9,11 @@ import traitlets
 
 from mlc_course.lessons.kit import Choice, Widget, charts, in_range
 from mlc_course.lessons.lesson_14_instruction_selection.bits_picture import bits_said, bits_svg
-from mlc_course.lessons.lesson_14_instruction_selection.races import (
+from mlc_course.lessons.lesson_14_instruction_selection.candidate_races import (
     PROOF,
     STOPS,
-    recorded_race,
-    recorded_races,
+    race_for,
+    raced,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.standing_picture import (
     candidates_svg,
@@ -28,13 +28,13 @@ AXIS = [f"{stop:,} random tests" for stop in STOPS] + ["the proof"]
 class CandidateRace(Widget):
     """Candidates for a specification, each struck out by the input that refutes it.
 
-    ``specification`` is one of ``recorded_races()``. ``place`` is the slider's: the number of a
+    ``specification`` is one of ``raced()``. ``place`` is the slider's: the number of a
     stop in ``STOPS`` (4, 8, ... 2^20 random tests), or ``PROOF`` after them. ``chosen`` is the
     number of a listed candidate, whose bits are shown; moving the slider chooses one that has just
     been refuted. ``race`` holds the data. Raises ``UsageError`` for values that it cannot show.
     """
 
-    specification = Choice(START, recorded_races())
+    specification = Choice(START, raced())
     place = traitlets.Int(0).tag(sync=True)
     chosen = traitlets.Int(0).tag(sync=True)
 
@@ -48,13 +48,13 @@ class CandidateRace(Widget):
     said = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, specification: str = START, *, place: int = 0, chosen: int = 0) -> None:
-        self.race = recorded_race(specification)
+        self.race = race_for(specification)
         self._held = True  # while several traits change together
         super().__init__(
             specification=specification,
             place=place,
             chosen=chosen,
-            specifications=list(recorded_races()),
+            specifications=list(raced()),
         )
         self._held = False
         self._draw()
@@ -73,7 +73,7 @@ class CandidateRace(Widget):
             return
         self._held = True
         if change.name == "specification":
-            self.race = recorded_race(self.specification)
+            self.race = race_for(self.specification)
             self.place = self.chosen = 0
         elif change.name == "place":
             before, now = change.old, change.new

@@ -22,13 +22,13 @@ from mlc_course.drawing import (
     text,
     width,
 )
-from mlc_course.lessons.lesson_14_instruction_selection.code_text import code, code_lines
-from mlc_course.lessons.lesson_14_instruction_selection.races import (
+from mlc_course.lessons.lesson_14_instruction_selection.candidate_races import (
     PROOF,
     STOPS,
     Candidate,
     Race,
 )
+from mlc_course.lessons.lesson_14_instruction_selection.code_text import code, code_lines
 
 WIDE, LEFT, RIGHT = 580.0, 46.0, 542.0
 STEP = (RIGHT - LEFT) / PROOF

@@ -25,7 +25,7 @@ from mlc_course.instruction_selection.search import (
     select_program,
 )
 from mlc_course.instruction_selection.spec import CATALOGUE, Cell
-from mlc_course.lessons.lesson_14_instruction_selection.races import (
+from mlc_course.lessons.lesson_14_instruction_selection.candidate_races import (
     FIRST,
     LEVEL,
     MOST,

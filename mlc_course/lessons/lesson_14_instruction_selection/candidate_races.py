@@ -24,7 +24,7 @@ LEVEL = "avx2"
 FIRST, MOST = 2, 20  # powers of two: the tests that every candidate passes, and all random tests
 STOPS = tuple(2**k for k in range(FIRST, MOST + 1))  # numbers of tests at which to look
 PROOF = len(STOPS)  # the place after all stops
-RECORDING = "races.json"
+RECORDING = "candidate_races.json"
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,12 @@ class Race:
         )
 
 
-def recorded_races() -> tuple[str, ...]:
+def raced() -> tuple[str, ...]:
     """Return the specifications of the races that are recorded."""
     return tuple(_recorded())
 
 
-def recorded_race(name: str) -> Race:
+def race_for(name: str) -> Race:
     """Return the race for a specification as ``survey.record`` wrote it.
 
     Raises:
