@@ -480,6 +480,65 @@ def other_compilers() -> str:
     return "\n\n".join([*parts, made])
 
 
+def instruction_rows() -> str:
+    """Which row was held against what (``benchmarks/instruction_rows.py``), a line a family."""
+    record = recorded("instruction_rows")
+    cycles: dict[tuple[str, int], float] = {
+        (each["row"], each["width"]): each["cycles"] for each in record["throughput"]
+    }
+    families: dict[tuple[str, str], list[Record]] = {}
+    for row in record["rows"]:
+        families.setdefault((row["feature"], row["family"]), []).append(row)
+    lines = []
+    for own in families.values():
+        cells = [", ".join(dict.fromkeys(f"`{row['row']}`" for row in own))]
+        for source in ("processor", "compiled, emulated", "emulator", "symbols"):
+            cells.append(_agreement([f for row in own for f in row["findings"]], source))
+        timed = {
+            width: statistics.median(cycles[row["row"], width] for row in own)
+            for width in (256, 512)
+            if all((row["row"], width) in cycles for row in own)
+        }
+        figures = dict.fromkeys(f"{each:.2f}" for each in timed.values())
+        if len(figures) > 1:
+            figures = dict.fromkeys(f"{width}: {each:.2f}" for width, each in timed.items())
+        lines.append(f"| {' | '.join([*cells, ', '.join(figures)])} |")
+    head = "| rows | processor | TVM's code, emulated | emulator | symbols | cycles |"
+    counts = record["broken"]
+    said = (
+        f"Of {counts['made']:,} wrong meanings made of these rows the checks refuse "
+        f"{counts['refused']:,}; {counts['same']:,} change nothing, and {counts['accepted']} "
+        f"that differ are accepted."
+    )
+    return f"{rows(head, *lines)}\n\n{said} ({made_by('instruction_rows')})"
+
+
+def _agreement(findings: list[Record], source: str) -> str:
+    """Say at which widths a source agrees with some rows, and on how many inputs."""
+    own = [each for each in findings if each["source"] == source and each["verdict"] == "agrees"]
+    if not own:
+        return ""
+    if source == "symbols":
+        return "proved"
+    widths = " ".join(str(width) for width in sorted({each["width"] for each in own}))
+    if all(each["complete"] for each in own):
+        return f"{widths}: all inputs"
+    least = min(each["inputs"] for each in own if not each["complete"])
+    some = "all inputs, or " if any(each["complete"] for each in own) else ""
+    return f"{widths}: {some}{least:,}"
+
+
+def other_instructions() -> str:
+    """Where LLVM made something else of a row than its own instruction, a line for each."""
+    lines = [
+        f"| `{row['row']}` | {each['width']} | {each['note']} |"
+        for row in recorded("instruction_rows")["rows"]
+        for each in row["findings"]
+        if each["verdict"] == "agrees" and each["note"]
+    ]
+    return rows("| row | bits | what LLVM made of it |", *lines)
+
+
 def one_kernel_for_all_sizes() -> str:
     """The figures of ``benchmarks/symbolic_mugraphs.py``, a line for each graph and size."""
     record = recorded("symbolic_mugraphs")
@@ -566,6 +625,8 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "one-kernel-for-all-sizes": one_kernel_for_all_sizes,
     "kernels-beside-numpy": kernels_beside_numpy,
     "other-compilers": other_compilers,
+    "instruction-rows": instruction_rows,
+    "other-instructions": other_instructions,
 }
 DRAWN_AT_RANDOM = {
     "verify",

@@ -158,6 +158,53 @@ def add_superoptimize(subparsers: Subparsers) -> None:
     parser.add_argument("--verbose", action="store_true", help="tell what is tried and pruned")
 
 
+def add_select(subparsers: Subparsers) -> None:
+    """``mlc-course select``: let the machine find the vector instructions of a loop."""
+    parser = _subcommand(
+        subparsers,
+        "select",
+        "search for vector instructions that compute an inner loop, and prove it; 1 when none is"
+        " found",
+    )
+    parser.add_argument(
+        "source",
+        metavar="SPEC",
+        nargs="?",
+        help="a name, a line such as 'u8 A, u8 B -> u8 O: min(A + B, 255)', or a file (.txt, .py)",
+    )
+    parser.add_argument(
+        "--level", help="avx2, avx512, vnni or neon (default: the best of this processor)"
+    )
+    parser.add_argument(
+        "--width", type=_count, metavar="BITS", help="of registers (default: the level's)"
+    )
+    parser.add_argument(
+        "--seconds", type=_seconds, default=20.0, metavar="S", help="of the search (default 20)"
+    )
+    parser.add_argument("--seed", type=_seed, default=0, help="of the tests (default 0)")
+    parser.add_argument(
+        "--explain", action="store_true", help="print reasons, rows, constants and events"
+    )
+    parser.add_argument(
+        "--run",
+        dest="measured",
+        action="store_true",
+        help="time the program beside LLVM's loops and NumPy",
+    )
+    _add_file(parser, "--json", "write what was found here")
+    _add_file(parser, "--rules", "record found programs here (default: in your data folder)")
+    parser.add_argument(
+        "--fresh", action="store_true", help="do not use recorded programs, and record none"
+    )
+    about = parser.add_mutually_exclusive_group()
+    for option, what, purpose in (
+        ("--list", "list", "list the specifications of the course"),
+        ("--check-isa", "isa", "check the table of instructions; 1 where a row is wrong"),
+        ("--check-tvm", "tvm", "check TVM's own tensor intrinsics; 1 where one is wrong"),
+    ):
+        about.add_argument(option, dest="about", action="store_const", const=what, help=purpose)
+
+
 def add_compile(subparsers: Subparsers) -> None:
     """``mlc-course compile``: what do the kernels of a graph do?"""
     parser = _subcommand(subparsers, "compile", "lower a mu-graph to kernels, and print them")
@@ -432,6 +479,7 @@ COMMANDS: tuple[AddCommand, ...] = (
     add_tune,
     add_verify,
     add_superoptimize,
+    add_select,
     add_compile,
     add_run,
     add_shapes,

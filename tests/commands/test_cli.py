@@ -57,6 +57,7 @@ SHORTEST = {
     "tune": ["matmul"],
     "verify": ["one", "other"],
     "superoptimize": ["lora"],
+    "select": ["sat_add_u8"],
     "compile": ["lora"],
     "run": ["lora"],
     "shapes": ["bias_gelu"],

@@ -2,7 +2,7 @@
 
 Read ``comparison`` first: times taken in turns, ratios with quartiles. ``contestants`` are LLVM's
 loops and NumPy, ``narrow_loop`` is the wording that suits LLVM best, ``loads_and_stores`` is what
-any program must do, and ``turns`` takes the times.
+any program must do, ``turns`` takes the times, and ``int8_matmul`` does all of it for a matmul.
 """
 
 from mlc_course.instruction_selection.compare.comparison import (
@@ -22,18 +22,26 @@ from mlc_course.instruction_selection.compare.contestants import (
     numpy_programs,
     vectorized,
 )
+from mlc_course.instruction_selection.compare.int8_matmul import (
+    BLAS,
+    SAME_LOOPS,
+    compare_matmul,
+)
 from mlc_course.instruction_selection.compare.loads_and_stores import data_movement
 from mlc_course.instruction_selection.compare.narrow_loop import narrow_expression, narrowed
 
 __all__ = [
+    "BLAS",
     "FOUND",
     "MOVES",
     "NUMPY",
     "OUTPUTS",
     "ROUNDS",
+    "SAME_LOOPS",
     "Loop",
     "LoopComparison",
     "compare",
+    "compare_matmul",
     "data_movement",
     "geometric_mean",
     "inputs",

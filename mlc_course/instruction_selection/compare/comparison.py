@@ -110,14 +110,14 @@ class LoopComparison:
     @property
     def bound(self) -> str:
         """A sentence that says what the time of the found program consists of."""
-        counts = f"{self._counted(FOUND)}, LLVM's {self.best_llvm} {self._counted(self.best_llvm)}"
+        counts = "".join(f"; {each} {self._counted(each)}" for each in (FOUND, self.best_llvm))
+        counts = counts if self.code else ""
         if MOVES not in self.timings:
-            return f"bound by instructions: {counts}"
+            return f"bound by instructions{counts}"
         share = self.timings[MOVES].median_s / self.timings[FOUND].median_s
         words = f"loads and stores alone take {min(share, 1):.0%} of its time"
-        if share >= NEAR:
-            return f"bound by loads and stores: {words}; {counts}"
-        return f"bound by instructions: {counts}; {words}"
+        kind = "loads and stores" if share >= NEAR else "instructions"
+        return f"bound by {kind}: {words}{counts}"
 
     def _counted(self, name: str) -> str:
         count = self.per_32_bytes(name)
@@ -211,7 +211,7 @@ def compare(
         check(spec, each.name, held[spec.result.buffer], wanted)
     in_numpy = numpy_programs(spec, arrays, outputs)
     for name, run in in_numpy.items():
-        _check_values(spec, name, run(), wanted)
+        check_values(spec.name, name, run(), wanted)
     alone = moves(spec, level, outputs)
     # All share the same buffers: at other addresses, loads may meet stores in the cache.
     shared = _buffers(spec, arrays, outputs).values()
@@ -266,15 +266,16 @@ def _buffers(spec: Specification, arrays: Mapping[str, Array], outputs: int) -> 
 def check(spec: Specification, name: str, buffer: Array, wanted: Array) -> None:
     """Check the outputs in a buffer; raises ``WrongResult`` that names the first wrong one."""
     at = [spec.result.at(o) for o in range(len(wanted))]
-    _check_values(spec, name, buffer[tuple(map(np.array, zip(*at, strict=True)))], wanted)
+    check_values(spec.name, name, buffer[tuple(map(np.array, zip(*at, strict=True)))], wanted)
 
 
-def _check_values(spec: Specification, name: str, got: Array, wanted: Array) -> None:
+def check_values(spec: str, name: str, got: Array, wanted: Array) -> None:
+    """Check outputs; raises ``WrongResult`` that names the first wrong one."""
     wrong = np.flatnonzero(got != wanted)
     if len(wrong):
         first = int(wrong[0])
         raise WrongResult(
-            f"{spec.name}: {name} computes something else",
+            f"{spec}: {name} computes something else",
             expected=f"output {first} is {wanted[first]}",
             got=f"{got[first]}; {len(wrong)} of {len(wanted)} outputs differ",
         )

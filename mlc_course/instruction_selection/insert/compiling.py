@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import tempfile
 from collections.abc import Mapping
@@ -31,8 +32,8 @@ from mlc_course.tensor_program.tir import (
     Target,
     refusal_reason,
     shared_tensor,
+    tvm,
 )
-from mlc_course.tensor_program.tir.tvm import compile_module
 
 Array: TypeAlias = "npt.NDArray[np.signedinteger | np.unsignedinteger]"
 Form: TypeAlias = Literal["serial", "wide", "vectorize", "tensorize"]
@@ -160,7 +161,7 @@ def compiled(
     target = target_of(of, *(("-prefer-256-bit",) if form == "wide" else ()))
     if registers is not None:
         check_target(registers.features, target)
-    return Compiled(spec, outputs, form, level, compile_module(sch.mod, target), registers)
+    return Compiled(spec, outputs, form, level, tvm.compile_module(sch.mod, target), registers)
 
 
 def _vectorize(sch: Schedule, spec: Specification, lanes: int) -> None:
@@ -189,8 +190,9 @@ def check_compiles(module: IRModule, target: Target) -> None:
     with tempfile.TemporaryFile() as said:
 
         def work() -> bool:
+            faulthandler.disable()  # LLVM says why it ends the process
             os.dup2(said.fileno(), 2)
-            made = compile_module(module, target)
+            made = tvm.compile_module(module, target)
             return bool(made.mod.inspect_source("asm"))  # only now LLVM selects instructions
 
         try:

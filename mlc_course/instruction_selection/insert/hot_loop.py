@@ -35,7 +35,7 @@ _ARM_MOVE = re.compile(r"(ld|st)[pru1-4]|mov|dup|movi|mvni|fmov|ins\b|umov")
 
 @dataclass(frozen=True)
 class VectorLoop:
-    """The loop that executes most vector instructions, of those that store a result.
+    """The loop that executes most vector instructions.
 
     ``instructions`` counts them by name: without loads, stores and moves from register to register,
     but with permutations. ``stored_bytes`` is what one iteration stores from vector registers.
@@ -46,7 +46,10 @@ class VectorLoop:
 
     @property
     def per_32_bytes(self) -> float | None:
-        """Vector instructions for 32 bytes of output; ``None`` where no vector is stored."""
+        """Vector instructions for 32 bytes of output; ``None`` where no vector is stored.
+
+        A loop that adds up stores after its last iteration.
+        """
         if not self.stored_bytes:
             return None
         return sum(self.instructions.values()) * SHOWN / self.stored_bytes
@@ -54,9 +57,11 @@ class VectorLoop:
     def __str__(self) -> str:
         found = self.per_32_bytes
         counts = ", ".join(f"{count} {name}" for name, count in self.instructions.most_common())
-        if found is None:
+        if not self.instructions:
             return "no vector instructions"
-        return f"{found:.1f} vector instructions for {SHOWN} bytes of output: {counts or 'none'}"
+        if found is None:
+            return f"vector instructions in a loop that stores nothing: {counts}"
+        return f"{found:.1f} vector instructions for {SHOWN} bytes of output: {counts}"
 
 
 def vector_instructions(assembly: str) -> VectorLoop:
@@ -65,9 +70,8 @@ def vector_instructions(assembly: str) -> VectorLoop:
     Where LLVM has written it out, it is what the function does outside of loops.
     """
     found = [(runs, _counted(body)) for runs, body in _bodies(assembly)]
-    stores = [(runs, each) for runs, each in found if each.stored_bytes]
     none = 0, VectorLoop(Counter(), 0)
-    return max(stores, key=lambda x: x[0] * sum(x[1].instructions.values()), default=none)[1]
+    return max(found, key=lambda x: x[0] * sum(x[1].instructions.values()), default=none)[1]
 
 
 def _bodies(assembly: str) -> Iterator[tuple[int, tuple[str, ...]]]:

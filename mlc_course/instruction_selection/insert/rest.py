@@ -15,8 +15,8 @@ from mlc_course.tensor_program.tir import (
     every_node,
     rewrite,
     tirx,
+    tvm,
 )
-from mlc_course.tensor_program.tir.tvm import substitute
 
 PARTS = ("reads", "writes", "name_hint", "body", "init", "alloc_buffers", "match_buffers")
 
@@ -97,13 +97,15 @@ def _part(target: Any, realize: Any, own: int, first: int, count: int, suffix: s
     moved = dict(fresh)
     shifted = old.iter_vars[own].var
     moved[shifted] = fresh[shifted] + first if first else fresh[shifted]
-    changed = {name: substitute(getattr(old, name), moved) for name in ("reads", "writes", "body")}
+    changed = {
+        name: tvm.substitute(getattr(old, name), moved) for name in ("reads", "writes", "body")
+    }
     changed["name_hint"] = f"{old.name_hint}{suffix}"
     block = SBlock(iterators, *_of(old, changed), old.annotations)
     loops = _loops_inside(target)
     variables = {x.loop_var: tirx.Var(f"{x.loop_var.name}{suffix}", x.loop_var.ty) for x in loops}
-    values = [substitute(value, variables) for value in realize.iter_values]
-    body: Any = SBlockRealize(values, substitute(realize.predicate, variables), block)
+    values = [tvm.substitute(value, variables) for value in realize.iter_values]
+    body: Any = SBlockRealize(values, tvm.substitute(realize.predicate, variables), block)
     for each in reversed(loops):
         extent = count if each is loops[0] else each.extent
         body = tirx.For(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mlc_course.errors import AxisError, CourseError, SizeError, StepError
 from mlc_course.instruction_selection.insert.features import check_target, target_of
-from mlc_course.instruction_selection.insert.intrinsic import intrinsic
 from mlc_course.instruction_selection.insert.rest import divide
+from mlc_course.instruction_selection.insert.tensor_intrinsic import intrinsic
 from mlc_course.instruction_selection.isa import CellProgram, level_of
 from mlc_course.instruction_selection.lower import RegisterProgram, check_layout, lower
 from mlc_course.instruction_selection.spec import Specification, block_specification

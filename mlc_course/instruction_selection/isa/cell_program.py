@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from mlc_course.errors import UsageError
 from mlc_course.instruction_selection.integers import Formula, IntType, lift, reread
 from mlc_course.instruction_selection.isa.instruction import Instruction
 
@@ -97,6 +98,24 @@ class CellProgram:
         """Return the lanes of the result, read as lanes of the type ``of``."""
         return reread(self.values(inputs)[-1], self.result.type, of)
 
+    def check(self, inputs: Mapping[str, tuple[IntType, int]]) -> None:
+        """Check that types and lanes fit each other, and the type and lanes of each input.
+
+        Raises:
+            UsageError: an equation has other lanes than its operands give it.
+        """
+        if not self.equations:
+            raise UsageError("a program without a value does not fit any cell")
+        for number, each in enumerate(self.equations):
+            operands = [self.equations[x] for x in each.operands if 0 <= x < number]
+            wanted = _shape(each, operands, inputs) if len(operands) == len(each.operands) else None
+            if wanted != (each.type, each.lanes):
+                raise UsageError(
+                    f"value {number} of a program does not fit what it is computed from",
+                    expected=f"{wanted[1]} lanes of {wanted[0]}" if wanted else "known operands",
+                    got=f"{each.lanes} lanes of {each.type}: {each.op}",
+                )
+
     def text_of(self, number: int) -> str:
         """Return one value as a nested call, such as ``pavgb(B, paddb(A, D))``."""
         each = self.equations[number]
@@ -106,6 +125,27 @@ class CellProgram:
 
     def __str__(self) -> str:
         return self.text_of(len(self.equations) - 1)
+
+
+def _shape(
+    each: Equation, operands: Sequence[Equation], inputs: Mapping[str, tuple[IntType, int]]
+) -> tuple[IntType, int] | None:
+    """Return the type and lanes that an equation must have; ``None`` where it cannot be."""
+    match each.op:
+        case Input(name):
+            return None if operands else inputs.get(name)
+        case Constant(values):
+            whole = values and each.lanes >= 1 and each.lanes % len(values) == 0
+            fits = all(each.type.lo <= x <= max(each.type.hi, 2 * each.type.hi + 1) for x in values)
+            return (each.type, each.lanes) if whole and fits and not operands else None
+        case Instruction() as row:
+            if len(operands) != len(row.reads) or row.has_immediate == (row.immediate is None):
+                return None
+            counts = {x.bytes / read.bytes for x, read in zip(operands, row.reads, strict=True)}
+            count = counts.pop()
+            if counts or count != int(count) or count < 1:
+                return None
+            return row.result, int(count) * (2 if row.kind == "interleave" else 1)
 
 
 def program_of(equations: Sequence[Equation]) -> CellProgram:

@@ -64,9 +64,9 @@ class Instruction:
                         its negative; ``llvm.NAME(...)`` is an intrinsic with the type of the result
     ==================  ==========================================================================
 
-    ``cycles`` is a reciprocal throughput: 0.5 where two ports or more run the instruction, 1.0
-    where it has one. It ranks programs of equal ``weight``, the number of micro-operations that the
-    search counts, and is good for nothing else: processors differ in it.
+    ``cycles`` is the reciprocal throughput: 0.5 where a processor starts two in a cycle. It was
+    measured on one processor for x86; for NEON it is a guess. It ranks programs of equal
+    ``weight``, the number of micro-operations that the search counts, and is good for nothing else.
     """
 
     name: str

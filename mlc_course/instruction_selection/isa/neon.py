@@ -94,6 +94,8 @@ NEON: tuple[Instruction, ...] = tuple(row for rows in (
            _halves("sqrshrn"), feature="neon", cycles=0.5, kind="narrow"),
     family("rshrn", "u8", "u16,k->T", lambda T, a, k: wrap(T, (a + (1 << (k - 1))) >> k),
            _halves("rshrn"), feature="neon", cycles=0.5, kind="narrow"),
+    family("rshrn.32", "u16", "u32,k->T", lambda T, a, k: wrap(T, (a + (1 << (k - 1))) >> k),
+           _halves("rshrn"), feature="neon", cycles=0.5, kind="narrow"),
     family("sqxtun", "u8", "s16->T", lambda T, a: saturate(T, a),
            _halves("sqxtun"), feature="neon", cycles=0.5, kind="narrow"),
     family("uqxtn", "u8", "u16->T", lambda T, a: saturate(T, a),

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
+from mlc_course.instruction_selection.isa import BLOCK, in_turns
+
 Item = TypeVar("Item")
 Layout: TypeAlias = tuple[int, ...]
-BLOCK = 16  # bytes within which x86 packs and unpacks
 CHUNKS = (8, 4, 2, 1)  # bytes of a lane that a permutation moves
 
 
@@ -41,7 +42,7 @@ def of_lanes(lanes: Iterable[int], size: int) -> Layout:
 
 def in_blocks(lanes: Sequence[Item], register_bytes: int) -> list[Sequence[Item]]:
     """Return the lanes of each block of 128 bits."""
-    blocks = register_bytes // BLOCK
+    blocks = 8 * register_bytes // BLOCK
     count = len(lanes) // blocks
     return [lanes[b * count : (b + 1) * count] for b in range(blocks)]
 
@@ -73,9 +74,7 @@ def packed(first: Layout, second: Layout, size: int) -> Layout:
 
 def unpacking(size: int, register_bytes: int, upper: int) -> tuple[int, ...]:
     """Return the lanes, of two registers one after the other, that an unpack puts side by side."""
-    count = register_bytes // size
-    blocks = in_blocks(range(count), register_bytes)
-    return tuple(x for block in blocks for i in half_of(block, upper) for x in (i, count + i))
+    return tuple(in_turns(8 * register_bytes, 8 * size, upper))
 
 
 def chunks_moved(

@@ -60,7 +60,8 @@ def lower(cell: Cell, program: CellProgram, width_bits: int) -> RegisterProgram:
     a register of the result that is not in memory's order is permuted once.
 
     Raises:
-        UsageError: an instruction has no form of that width, or there is no such width.
+        UsageError: an instruction has no form of that width, there is no such width, or the program
+            reads other operands than the cell has.
         SizeError: a register does not hold a whole number of cells of a value.
     """
     check_known("no width of a register", width_bits, WIDTHS)
@@ -71,7 +72,8 @@ def lower(cell: Cell, program: CellProgram, width_bits: int) -> RegisterProgram:
                 expected=" or ".join(map(str, sorted(each.reach))),
                 got=width_bits,
             )
-    free = _choices(cell, program, width_bits)
+    _check_operands(cell, program)
+    free = _choices(cell, program)
     made = [
         _Lowering(cell, program, width_bits, dict(zip(free, ways, strict=True)), moved).program()
         for ways in _tried(list(free.values()))
@@ -80,7 +82,29 @@ def lower(cell: Cell, program: CellProgram, width_bits: int) -> RegisterProgram:
     return min(made, key=lambda each: (each.instructions, len(each.steps)))
 
 
-def _choices(cell: Cell, program: CellProgram, width_bits: int) -> dict[int, tuple[Way, ...]]:
+def _check_operands(cell: Cell, program: CellProgram) -> None:
+    """Check that a program reads operands of the cell, as the cell has them."""
+    known = {each.name: each for each in cell.operands}
+    for each in program.equations:
+        if not isinstance(each.op, Input):
+            continue
+        check_known(f"{cell.name} has no operand", each.op.name, known)
+        own = known[each.op.name]
+        if (each.type, each.lanes) != (own.type, own.lanes):
+            raise UsageError(
+                f"the program is for another cell than that of {cell.name}",
+                expected=f"{own.lanes} lanes of {own.type} in {own.name}",
+                got=f"{each.lanes} lanes of {each.type}",
+            )
+    if program.result.bytes != cell.result.bytes:
+        raise UsageError(
+            f"the program has another result than {cell.name}",
+            expected=f"{cell.result.bytes} bytes, as {cell.result}",
+            got=f"{program.result.lanes} lanes of {program.result.type}",
+        )
+
+
+def _choices(cell: Cell, program: CellProgram) -> dict[int, tuple[Way, ...]]:
     """Return the ways in which each widening of a program may be done."""
     values = program.values(cell.inputs)
     found: dict[int, tuple[Way, ...]] = {}
@@ -158,7 +182,6 @@ class _Lowering:
         each = self.source.equations[number]
         match each.op:
             case Input(name):
-                check_known(f"{self.cell.name} has no operand", name, self.cell.inputs)
                 if self.alike[number]:
                     return self.one(Splat(name), each.type)
                 count = self.outputs * each.bytes // self.size

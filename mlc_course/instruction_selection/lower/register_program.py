@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import TypeAlias, assert_never
 
 from mlc_course.instruction_selection.integers import IntType
-from mlc_course.instruction_selection.isa import LEVELS, SUFFIXES, Constant, Instruction
-from mlc_course.instruction_selection.lower.layout import BLOCK, unpacking
+from mlc_course.instruction_selection.isa import BLOCK, LEVELS, SUFFIXES, Constant, Instruction
+from mlc_course.instruction_selection.lower.layout import unpacking
 
 ARM_FEATURES = LEVELS["neon"].features
 
@@ -126,7 +126,10 @@ class RegisterProgram:
             case Load() | Splat() | Constant():
                 return 0
             case Instruction() as instruction:
-                return 2 if instruction.kind == "narrow" and is_arm(instruction) else 1
+                # NEON narrows into the halves of a register; AVX-512 compares into a mask first.
+                reach = instruction.reach[self.width_bits]
+                in_two = "mask(" if self.width_bits == 512 else "halves("
+                return 2 if reach.startswith(in_two) else 1
             case OnHalf(instruction, upper):
                 from_memory = isinstance(self.steps[step.operands[0]].op, Load)
                 return 2 if upper and not from_memory and not is_arm(instruction) else 1
@@ -214,7 +217,7 @@ def cost_of_shuffle(indices: Sequence[int], size: int, register_bytes: int) -> i
 
 def _moves_blocks(indices: Sequence[int], size: int) -> bool:
     """Return whether whole blocks of 128 bits are moved."""
-    per = BLOCK // size
+    per = BLOCK // (8 * size)
     return all(
         indices[i] % per == 0 and list(indices[i : i + per]) == [indices[i] + j for j in range(per)]
         for i in range(0, len(indices), per)

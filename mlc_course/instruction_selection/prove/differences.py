@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlc_course.instruction_selection.integers import Formula, IntType, compiled, const, wrap
+from mlc_course.instruction_selection.integers import Formula, IntType, const, wrap
 from mlc_course.instruction_selection.prove.inputs import (
     Row,
     count_inputs,
     first_difference,
+    run_of,
 )
 from mlc_course.instruction_selection.prove.normal_form import NormalForm, Value
 from mlc_course.instruction_selection.prove.polynomials import (
@@ -105,7 +106,7 @@ def decide(form: NormalForm, asked: Difference, most_inputs: int) -> Zero | Rows
     start: Row = {x: x.lo for _, inputs in parts for x in inputs}
     total = asked.terms.get((), 0)
     for formula, (_, inputs) in zip(formulas, parts, strict=True):
-        (values,) = compiled((formula,), inputs)(*(np.array([x.lo]) for x in inputs))
+        (values,) = run_of((formula,), inputs)(*(np.array([x.lo]) for x in inputs))
         value = int(values.flat[0])
         total += value
         other = first_difference(formula, const(value), inputs)

@@ -8,7 +8,8 @@ atom        value                               what else is written with it
 ==========  ==================================  ====================================================
 shr         floor(x / 2**k)                     pieces of a register
 positive    max(x - t, 0)                       min, max, clamps and distances
-above       1 where x > t, otherwise 0          ==, <, where
+above       1 where x > t, otherwise 0          <, where
+equal       1 where x = t, otherwise 0
 wrap        x mod 2**k                          signed wraps, masks by a constant
 and, mul    x & y, and products of long sums
 ==========  ==================================  ====================================================
@@ -34,6 +35,7 @@ from mlc_course.deadline import check_time
 from mlc_course.instruction_selection.integers import (
     Formula,
     IntType,
+    equals,
     greater,
     lift,
     maximum,
@@ -73,7 +75,8 @@ from mlc_course.instruction_selection.prove.polynomials import (
 )
 from mlc_course.instruction_selection.prove.sums import Sum
 
-AtomOp: TypeAlias = Literal["shr", "positive", "above", "wrap", "and", "mul"]
+MOST_SPLIT = 3  # atoms of which both cases are bounded
+AtomOp: TypeAlias = Literal["shr", "positive", "above", "equal", "wrap", "and", "mul"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Atom:
-    """What an atom reads: a polynomial, and a number of bits or the t of x - t and x > t."""
+    """What an atom reads: a polynomial, and a number of bits or the t of x - t, x > t, x = t."""
 
     op: AtomOp
     terms: Mapping[Monomial, int]
@@ -199,9 +202,9 @@ class NormalForm:
 
         Monomials are bounded one by one. Then positive parts of one sum x are bounded together with
         the multiple of x that occurs, as one piecewise linear function of x: 2 * max(x, 0) - x is
-        not negative, though its second term may be. Both bounds hold, so both are used.
+        not negative, though its second term may be. All bounds hold, so all are used.
         """
-        lo, hi = range_of(terms)
+        lo, hi = self._bounds_by_cases(terms)
         rest = dict(terms)
         low = high = 0
         groups: dict[Key, list[tuple[Formula, int]]] = {}
@@ -224,13 +227,47 @@ class NormalForm:
             lo, hi = max(lo, low + others[0]), min(hi, high + others[1])
         return lo, hi
 
+    def _bounds_by_cases(self, terms: Mapping[Monomial, int]) -> tuple[int, int]:
+        """Return bounds of a polynomial, monomial by monomial, in a few cases.
+
+        max(x - t, 0) is x - t or 0, and a comparison is 1 or 0: y + max(x - y, 0) is x or y.
+        """
+        split = {
+            x
+            for monomial in terms
+            for x in monomial
+            if (is_bit(x) if len(monomial) > 1 else self._is(x, "positive"))
+        }
+        if not split or len(split) > MOST_SPLIT:
+            return range_of(terms)
+        cases: list[Mapping[Monomial, int]] = [terms]
+        for x in sorted(split, key=lambda each: each.serial):
+            cases = [each for of in cases for each in self._cases(of, x)]
+        ends = [range_of(each) for each in cases]
+        return min(lo for lo, _ in ends), max(hi for _, hi in ends)
+
+    def _cases(self, terms: Mapping[Monomial, int], x: Formula) -> tuple[Terms, Terms]:
+        """Return a polynomial where x is 0, and where it is 1 or the sum that it is part of."""
+        zero = {monomial: c for monomial, c in terms.items() if x not in monomial}
+        value = constant(1)
+        if not is_bit(x):
+            value = plus(self.inner[x].terms, constant(-self.inner[x].number))
+        other: Terms = zero
+        for monomial, c in terms.items():
+            if x in monomial:
+                part: Terms = {tuple(y for y in monomial if y is not x): c}
+                for _ in range(monomial.count(x)):
+                    part = times(part, value)
+                other = plus(other, part)
+        return zero, other
+
     # Products.
 
     def product(self, a: Value, b: Value) -> Value:
         """Return a * b.
 
-        With the comparison [x > t], a multiple of x becomes a multiple of its positive part:
-        x * [x > t] = max(x - t, 0) + t * [x > t].
+        With a comparison [x > t], a multiple of x becomes a multiple of its positive part:
+        x * [x > t] = max(x - t, 0) + t * [x > t]. With [x = t] it is t: x * [x = t] = t * [x = t].
         """
         products = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
         lo, hi = min(products), max(products)
@@ -243,18 +280,21 @@ class NormalForm:
         return self._atom(("mul", (x, y), 0), lambda: x * y, {})
 
     def _compared(self, p: Mapping[Monomial, int], q: Mapping[Monomial, int]) -> Terms | None:
-        """Return p * q where p is u * [x > t] + v and q is w * x + z, otherwise ``None``."""
+        """Return p * q where p is u * [x ...] + v and q is w * x + z, otherwise ``None``."""
         bits = [m for m in p if m]
-        if len(bits) != 1 or len(bits[0]) != 1 or not self._is(bits[0][0], "above"):
+        if len(bits) != 1 or len(bits[0]) != 1:
             return None
         (bit,) = bits[0]
+        if not (self._is(bit, "above") or self._is(bit, "equal")):
+            return None
         base, t = self.inner[bit].terms, self.inner[bit].number
         leading, coefficient = in_order(base)[0]
         w = q.get(leading, 0) // coefficient
         if not w or plus(variable_part(q), base, -w):
             return None
         z = q.get((), 0)
-        of_bit = plus(scaled(self._over(base, t), w), {(bit,): w * t + z})
+        over = self._over(base, t) if self._is(bit, "above") else {}
+        of_bit = plus(scaled(over, w), {(bit,): w * t + z})
         return plus(scaled(of_bit, p[(bit,)]), q, p.get((), 0))
 
     # Shifts.
@@ -493,13 +533,18 @@ class NormalForm:
         return self._atom(("above", key_of(base), t), lambda: greater(read, t), base)
 
     def zero(self, value: Value) -> Value:
-        """Return 1 where value = 0, otherwise 0: x > -1 and not x > 0."""
+        """Return 1 where value = 0, otherwise 0; g * x + c = 0 is x = -c / g."""
         if value.lo == value.hi or value.lo > 0 or value.hi < 0:
             return self.number(int(value.lo == value.hi == 0))
-        g, x, c = primitive(value.terms)
-        if c % g:
+        if (chosen := self._of_bit(value, lambda x: int(x == 0))) is not None:
+            return chosen
+        g, base, c = primitive(value.terms)
+        lo, hi = self._range(base)
+        t = -c // g
+        if c % g or t < lo or t > hi:
             return self.number(0)
-        return self.sum(self._exceeds(x, -c // g - 1), self._exceeds(x, -c // g), -1)
+        read = self.read(self.made(base, lo, hi))
+        return self._atom(("equal", key_of(base), t), lambda: equals(read, t), base)
 
     def positive(self, value: Value) -> Value:
         """Return max(value, 0), by its value as a piecewise linear function of one sum."""

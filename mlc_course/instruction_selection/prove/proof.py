@@ -10,6 +10,7 @@ from mlc_course.deadline import OutOfTime, until
 from mlc_course.errors import SizeError
 from mlc_course.instruction_selection.integers import Formula, variables
 from mlc_course.instruction_selection.isa import CellProgram
+from mlc_course.instruction_selection.prove.cases import AllCases, by_cases
 from mlc_course.instruction_selection.prove.classes import lane_classes
 from mlc_course.instruction_selection.prove.differences import (
     Difference,
@@ -27,7 +28,9 @@ from mlc_course.instruction_selection.prove.inputs import (
     sampled_difference,
 )
 from mlc_course.instruction_selection.prove.normal_form import NormalForm, Value
+from mlc_course.instruction_selection.prove.polynomials import built
 from mlc_course.instruction_selection.prove.reasons import of_normal_form, of_parts, of_sums
+from mlc_course.instruction_selection.prove.shared import without_shared
 from mlc_course.instruction_selection.prove.sums import Sum, summed
 from mlc_course.instruction_selection.prove.tables import tabulated
 from mlc_course.instruction_selection.prove.verdict import (
@@ -126,9 +129,10 @@ def _decide(wanted: Formula, found: Formula) -> _Equal | Row | None:
         return _Equal("same formula")
     inputs = variables(wanted, found)
     form = NormalForm()
-    asked = difference(form, *form.values([wanted, found]))
+    values = form.values([wanted, found])
+    asked = difference(form, *values)
     if asked.nothing:
-        return _Equal("normal form", reason=of_normal_form(form, wanted, found))
+        return _Equal("normal form", reason=of_normal_form(form, values[0], wanted, found))
     if (row := sampled_difference(wanted, found, inputs, SAMPLES[0], seed=1)) is not None:
         return row
     if count_inputs(inputs) <= FEW:
@@ -137,7 +141,7 @@ def _decide(wanted: Formula, found: Formula) -> _Equal | Row | None:
     if proved is None and (parts := _by_parts(form, asked, wanted, found, FEW)) is not None:
         return parts
     if proved is None:
-        proved = _by_tables(wanted, found)
+        proved = _by_tables(wanted, found) or _by_shared(form, values, wanted, found)
     if proved is None:
         proved = _by_sums(wanted, found, MANY >> 2)
     if proved is not None:
@@ -146,7 +150,13 @@ def _decide(wanted: Formula, found: Formula) -> _Equal | Row | None:
         return _computed(wanted, found, inputs)
     if (row := sampled_difference(wanted, found, inputs, SAMPLES[1], seed=2)) is not None:
         return row
-    return _by_parts(form, asked, wanted, found, MANY) or _by_sums(wanted, found, MANY)
+    match by_cases(wanted, found):
+        case AllCases() as done:
+            return _Equal("case by case", done.inputs, f"{done.cases:,} cases")
+        case None:
+            return _by_parts(form, asked, wanted, found, MANY) or _by_sums(wanted, found, MANY)
+        case row:
+            return row
 
 
 def _computed(wanted: Formula, found: Formula, inputs: Sequence[Formula]) -> _Equal | Row | None:
@@ -179,6 +189,20 @@ def _with_sums(
     values = form.values(pair)
     if form.sums:
         yield form, sums | form.sums, values
+
+
+def _by_shared(
+    form: NormalForm, values: Sequence[Value], wanted: Formula, found: Formula
+) -> _Equal | None:
+    """Return a proof over new variables for what both sides compute, as written or normal."""
+    normal = [built(each.terms) for each in values]
+    for pair in ([wanted, found], normal):
+        for parts in without_shared(*pair):
+            own = NormalForm()
+            done = _zero(own, difference(own, *own.values(parts)), MANY >> 4)
+            if done is not None:
+                return _Equal("each shared part one variable", done.inputs)
+    return None
 
 
 def _by_tables(wanted: Formula, found: Formula) -> _Equal | None:

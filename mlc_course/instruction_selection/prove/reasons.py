@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from mlc_course.instruction_selection.integers import Formula, variables, walk
 from mlc_course.instruction_selection.prove.differences import Difference, Zero
 from mlc_course.instruction_selection.prove.exact import type_of
-from mlc_course.instruction_selection.prove.normal_form import NormalForm
-from mlc_course.instruction_selection.prove.polynomials import scaled, text_of
+from mlc_course.instruction_selection.prove.normal_form import NormalForm, Value
+from mlc_course.instruction_selection.prove.polynomials import built, scaled, text_of
 from mlc_course.instruction_selection.prove.sums import Sum
 
 _LONGEST = 60  # characters of a sum that a sentence repeats
 
 
-def of_normal_form(form: NormalForm, wanted: Formula, found: Formula) -> str:
-    """Return why two formulas have one normal form."""
-    nodes = list(walk(wanted, found))
-    wraps = [each for each in nodes if each.op == "wrap"]
+def of_normal_form(form: NormalForm, value: Value, wanted: Formula, found: Formula) -> str:
+    """Return why two formulas have the normal form ``value``."""
     if form.undone:
         first = form.undone[0]
         return (
@@ -25,17 +23,18 @@ def of_normal_form(form: NormalForm, wanted: Formula, found: Formula) -> str:
             f" and adding {first.added} takes that back to {first.value + first.added}"
         )
     said = []
-    if not wraps:
+    if all(each.op != "wrap" for each in walk(wanted, found)):
         said.append("no intermediate value leaves its type")
     if form.factors:
         said.append(f"the common factor {max(form.factors)} comes out of the shift")
-    if any(each.op in ("min", "max") for each in nodes):
+    left = list(walk(built(value.terms)))
+    bits = [type_of(each).bits for each in left if each.op == "wrap"]
+    if any(each.op == "max" for each in left):
         same = "both sides are linear between the same knots"
-    elif wraps:
-        bits = max(type_of(each).bits for each in wraps)
-        same = f"modulo 2^{bits} both sides are the same polynomial"
     else:
         same = "both sides are the same polynomial"
+    if bits:
+        same += f" modulo 2^{max(bits)}"
     return f"{' and '.join(said)}, so {same}" if said else same
 
 

@@ -15,14 +15,13 @@ from mlc_course.deadline import check_time
 from mlc_course.errors import SizeError
 from mlc_course.instruction_selection.integers import (
     Formula,
-    compiled,
     const,
     node,
     rebuilt,
     variables,
     walk,
 )
-from mlc_course.instruction_selection.prove.inputs import count_inputs, grid
+from mlc_course.instruction_selection.prove.inputs import count_inputs, grid, run_of
 
 MOST_INPUTS = 1 << 16
 
@@ -60,7 +59,7 @@ def _shared(
     first: dict[tuple[tuple[Formula, ...], int, bytes], Formula],
 ) -> Formula:
     try:
-        (values,) = compiled((made,), of)(*grid(of))
+        (values,) = run_of((made,), of)(*grid(of))
     except SizeError:
         return made
     table = np.broadcast_to(values, [x.hi - x.lo + 1 for x in of])

@@ -10,8 +10,23 @@ from mlc_course.errors import UsageError
 
 # In the order in which they are tried. A certificate names the last one that was needed.
 Method: TypeAlias = Literal[
-    "same formula", "normal form", "each sum one variable", "tables", "all inputs"
+    "same formula",
+    "normal form",
+    "each sum one variable",
+    "tables",
+    "each shared part one variable",
+    "all inputs",
+    "case by case",
 ]
+_WORDS: dict[Method, str] = {
+    "same formula": "both sides are the same formula",
+    "normal form": "both sides have the same normal form",
+    "each sum one variable": "both sides are equal with one variable for each sum",
+    "tables": "both sides are equal where sub-formulas with the same table are one",
+    "each shared part one variable": "both sides are equal with one variable for what they share",
+    "all inputs": "both sides were computed on all inputs",
+    "case by case": "both sides are equal in each case",
+}
 METHODS: tuple[Method, ...] = get_args(Method)
 Json: TypeAlias = "dict[str, str | int | float | None]"
 
@@ -74,9 +89,9 @@ class Certificate:
             lanes += f" of {self.classes} kinds"
         elif self.lanes > 1:
             lanes += " of one kind"
-        tried = f", {self.inputs:,} inputs computed" if self.inputs else ""
+        tried = f", {self.inputs:,} inputs" if self.inputs else ""
         why = f": {self.reason}" if self.reason else ""
-        return f"{self.method} ({lanes}{tried}){why}"
+        return f"{_WORDS[self.method]} ({lanes}{tried}){why}"
 
 
 @dataclass(frozen=True)
@@ -86,7 +101,7 @@ class Proved:
     certificate: Certificate
 
     def __str__(self) -> str:
-        return f"Equal for all inputs, by {self.certificate}."
+        return f"Proved: {self.certificate}."
 
 
 @dataclass(frozen=True)

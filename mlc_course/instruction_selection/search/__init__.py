@@ -1,11 +1,13 @@
 """Which program computes a cell? A search by cost, whose answers are proved.
 
-Read ``events`` first: what a search says while it runs. ``bank`` keeps values, told apart by tests;
-``direct`` searches for one goal; ``parts`` says how to take a goal apart, and ``solver`` puts it
-together. ``selection`` is what the rest of the house asks; ``rules`` are what was found before.
+Read ``events`` first: what a search says while it runs. ``bank`` keeps values, told apart by tests
+(``examples``); ``direct`` searches for one goal, among rows of ``relevance``; ``parts`` takes goals
+apart, and ``solver`` puts programs together by ``rewriting``. ``selection`` is what others ask;
+``rules`` are what was found before.
 """
 
-from mlc_course.instruction_selection.search.direct import Limits, weight_of
+from mlc_course.instruction_selection.search.bank import Bank, Batch, Plan
+from mlc_course.instruction_selection.search.direct import DirectSearch, Limits
 from mlc_course.instruction_selection.search.events import (
     Covered,
     Event,
@@ -14,6 +16,7 @@ from mlc_course.instruction_selection.search.events import (
     Tried,
     Undecided,
 )
+from mlc_course.instruction_selection.search.rewriting import weight_of
 from mlc_course.instruction_selection.search.rules import (
     RULES_FILE,
     Rule,
@@ -29,10 +32,14 @@ from mlc_course.instruction_selection.search.selection import (
 from mlc_course.instruction_selection.search.solver import Solver
 
 __all__ = [
+    "Bank",
+    "Batch",
     "Covered",
+    "DirectSearch",
     "Event",
     "Found",
     "Limits",
+    "Plan",
     "RULES_FILE",
     "Refuted",
     "Rule",

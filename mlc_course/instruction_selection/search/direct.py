@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from mlc_course.errors import SizeError
-from mlc_course.instruction_selection.integers import IntType, compiled, evaluate, walk, wrap
+from mlc_course.instruction_selection.integers import Formula, IntType, evaluate, variables
 from mlc_course.instruction_selection.isa import (
     CellProgram,
     Constant,
@@ -52,11 +51,22 @@ from mlc_course.instruction_selection.search.examples import (
     tests_around,
     variables_of,
 )
+from mlc_course.instruction_selection.search.relevance import (
+    alike,
+    combining_row,
+    computable,
+    relevant,
+)
+from mlc_course.instruction_selection.search.rewriting import (
+    absorbed,
+    folded,
+    unit_of,
+    weight_of,
+)
 from mlc_course.instruction_selection.spec import Cell
 
-MOST_PROOFS = (
-    8  # programs of one number of instructions that are proved before more tests are asked
-)
+# Programs of one number of instructions that are proved before more tests are asked for.
+MOST_PROOFS = 8
 
 Prover = Callable[[Cell, CellProgram], Verdict]
 
@@ -111,11 +121,6 @@ class DirectSearch:
     # --- what there is to work with ---------------------------------------------------------------
 
     @cached_property
-    def unit(self) -> int:
-        """The bytes of the narrowest operand or result: a register of it is one instruction."""
-        return min([each.bytes for each in self.cell.operands] + [self.cell.result.bytes])
-
-    @cached_property
     def widths(self) -> list[int]:
         own = [each.type.bits for each in self.cell.operands] + [self.cell.result.bits]
         most = max(own) if self.narrow else max(max(own), 2 * min(own))
@@ -129,9 +134,9 @@ class DirectSearch:
             types = [read.type for read in row.reads] + [row.result]
             if any(t.bits not in self.widths for t in types) or not relevant(row, self.cell):
                 continue
-            if not row.has_immediate and row.kind != "interleave" and not _computable(row):
+            if not row.has_immediate and row.kind != "interleave" and not computable(row):
                 continue
-            if self.alike and not operators(row) <= _may_use(self.cell):
+            if self.alike and not alike(row, self.cell):
                 continue
             if not row.has_immediate:
                 found.append(row)
@@ -145,20 +150,27 @@ class DirectSearch:
     def constants(self) -> dict[int, list[tuple[int, ...]]]:
         return constants_for(self.cell.goal, self.widths)
 
+    @cached_property
+    def accumulator(self) -> str | None:
+        """The operand that all else is added to; one of another use is like other operands."""
+        name = self.cell.accumulator
+        if name is None:
+            return None
+        (own,) = self.cell.inputs[name]
+        others, added, stack = list[Formula](), 0, [self.cell.goal]
+        while stack:
+            each = stack.pop()
+            if each is own:
+                added += 1
+            elif each.op == "add" or (each.op == "wrap" and each.params[0] == self.cell.result):
+                stack += each.operands
+            else:
+                others.append(each)
+        return name if added == 1 and own not in variables(*others) else None
+
     def combining(self, sign: int) -> Instruction | None:
         """Return the instruction that adds (or subtracts) two lanes of the result's width."""
-        for row in self.rows:
-            if (
-                row.kind == "lane"
-                and len(row.reads) == 2
-                and row.result.bits == self.cell.result.bits
-            ):
-                if any(len(part) != 1 for part in row.variables):
-                    continue
-                a, b = (part[0] for part in row.variables)
-                if row.formula is wrap(row.result, a + b if sign > 0 else a - b):
-                    return row
-        return None
+        return combining_row(self.rows, self.cell.result.bits, sign)
 
     # --- the search -------------------------------------------------------------------------------
 
@@ -217,12 +229,13 @@ class DirectSearch:
                         verdict.model,
                         verdict.wanted,
                         verdict.found,
+                        self.whole,
                     )
                     around = tests_around(self.cell, verdict.model, self.rng)
                     self.tests = np.concatenate([self.tests, around])
                 else:
                     self.blocked.add(hit.program)
-                    yield Undecided(self.cell.name, str(hit.program), str(verdict))
+                    yield Undecided(self.cell.name, str(hit.program), str(verdict), self.whole)
             if late:
                 break
             if len(self.tests) > tests:
@@ -244,6 +257,7 @@ class DirectSearch:
             best is not None,
             self.cell.result.bits if self.cell.reduces else 0,
             self.whole,
+            self.accumulator or "",
         )
         if best and best is not self.known:
             yield best
@@ -253,12 +267,12 @@ class DirectSearch:
         bank = Bank(
             len(self.tests),
             reread_to=self.cell.result.bits if self.cell.reduces else None,
-            unit=self.unit,
+            unit=unit_of(self.cell),
         )
         at = 0
         for each in self.cell.operands:
             like = Equation(Input(each.name), (), each.type, each.lanes)
-            if each.name != self.cell.accumulator:
+            if each.name != self.accumulator:
                 bank.add_leaf(like.op, like, self.tests[:, at : at + each.lanes])
             at += each.lanes
         for size in self._cell_sizes():
@@ -293,12 +307,12 @@ class DirectSearch:
         """The bytes to look for: those of the result, and of the result without an accumulator."""
         goal = self._goal_bytes(count)
         found: list[tuple[npt.NDArray[np.uint8], str | None]] = [(goal, None)]
-        if self.cell.accumulator and self.combining(+1):
+        if self.accumulator and self.combining(+1):
             names = [x for each in self.cell.operands for x in [each.name] * each.lanes]
-            column = self.tests[:count, names.index(self.cell.accumulator)]
+            column = self.tests[:count, names.index(self.accumulator)]
             kind = f"uint{self.cell.result.bits}"
             rest = goal.view(kind) - self._as_bytes(column).view(kind)
-            found.append((rest.view(np.uint8), self.cell.accumulator))
+            found.append((rest.view(np.uint8), self.accumulator))
         return found
 
     def _hits_of(self, bank: Bank, plan: Plan, *, keep: bool) -> list[Hit]:
@@ -355,7 +369,7 @@ class DirectSearch:
             absorbed(equations, last)
         program = folded(program_of(equations))
         cycles = sum(x.cycles for x in program.instructions)
-        return Hit(weight_of(program, self.unit), cycles, program)
+        return Hit(weight_of(program, unit_of(self.cell)), cycles, program)
 
     def _sums(self, bank: Bank, count: int) -> list[Hit]:
         """Return pairs of kept values whose sum or difference is a goal, one of them new."""
@@ -410,111 +424,3 @@ class DirectSearch:
             equations.append(Equation(row, operands, row.result, 1))
             hits.append(self._hit(equations, accumulator))
         return hits
-
-
-def weight_of(program: CellProgram, unit: int) -> int:
-    """Return the instructions on registers of a program, where ``unit`` bytes a cell fill one."""
-    return sum(
-        each.op.weight * max(1, each.bytes // unit)
-        for each in program.equations
-        if isinstance(each.op, Instruction)
-    )
-
-
-def relevant(row: Instruction, cell: Cell) -> bool:
-    """Return whether a row does something that the goal does, so that it can be a part of it.
-
-    Hydride prunes in this way: multiplications help where the goal multiplies or shifts, minima and
-    saturation where it has a minimum or a maximum.
-    """
-    if row.kind != "lane" and cell.reduces:
-        return False
-    if row.kind in ("narrow", "widen", "interleave"):
-        return True
-    goal = {each.op for each in walk(cell.goal)}
-    own = operators(row)
-    signed = sum(x.type.signed for x in cell.operands if x.lanes > 1) > 1
-    if "mul" in own:
-        pairs = any(read.lanes > 1 for read in row.reads)
-        return bool(goal & ({"mul", "shr", "add"} if pairs else {"mul", "shr"}))
-    if row.family.startswith(("pabs", "psign", "abs")):
-        return bool(goal & {"max"}) or ("mul" in goal and signed)
-    if own & {"min", "max", "where"}:
-        return bool(goal & {"min", "max"})
-    return True
-
-
-@cache
-def _computable(row: Instruction) -> bool:
-    """Return whether NumPy has a type for all that the meaning of a row goes through."""
-    try:
-        compiled((row.formula,), tuple(x for part in row.variables for x in part))
-    except SizeError:
-        return False
-    return True
-
-
-@cache
-def operators(row: Instruction) -> frozenset[str]:
-    """Return the operators in the meaning of a row."""
-    made = row.with_immediate(1) if row.has_immediate else row
-    return frozenset(each.op for each in walk(made.formula))
-
-
-def _may_use(cell: Cell) -> set[str]:
-    goal = {str(each.op) for each in walk(cell.goal)}
-    return goal | {"wrap", "var", "const"}
-
-
-def absorbed(equations: list[Equation], accumulator: int) -> None:
-    """Give an accumulator to an instruction that adds to one, where the last equation adds it.
-
-    before  paddd(C, vpdpbusd({0}, A, B))
-    after   vpdpbusd(C, A, B)
-
-    The sum may be deeper, as the first operand of sums and differences. Where nothing accumulates
-    the program is unchanged.
-    """
-    at = equations[-1].operands[1]
-    path = []
-    while isinstance(row := equations[at].op, Instruction):
-        read = row.reads[0]
-        if read.type.bits == row.result.bits and any(x.lanes > 1 for x in row.reads[1:]):
-            empty = equations[equations[at].operands[0]].op
-            if not (isinstance(empty, Constant) and set(empty.values) == {0}):
-                return
-            break
-        if len(row.reads) != 2 or operators(row) - {"add", "sub", "wrap", "var"}:
-            return
-        path.append(at)
-        at = equations[at].operands[0]
-    else:
-        return
-    old = equations[at]
-    equations.append(Equation(old.op, (accumulator, *old.operands[1:]), old.type, old.lanes))
-    for above in reversed(path):
-        each = equations[above]
-        operands = (len(equations) - 1, *each.operands[1:])
-        equations.append(Equation(each.op, operands, each.type, each.lanes))
-
-
-def folded(program: CellProgram) -> CellProgram:
-    """Return a program in which what is computed from constants alone is a constant."""
-    made: list[Equation] = []
-    for each in program.equations:
-        operands = [made[x] for x in each.operands]
-        if operands and all(isinstance(x.op, Constant) for x in operands):
-            alone = CellProgram((*operands, replace(each, operands=tuple(range(len(operands))))))
-            values = tuple(x.lo for x in alone.lanes({}, each.type))
-            made.append(replace(each, op=Constant(_period(values)), operands=()))
-        else:
-            made.append(each)
-    return program_of(made)
-
-
-def _period(values: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shortest pattern that lanes repeat."""
-    for length in range(1, len(values)):
-        if len(values) % length == 0 and values == values[:length] * (len(values) // length):
-            return values[:length]
-    return values

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from mlc_course.instruction_selection.isa import CellProgram
 from mlc_course.instruction_selection.spec import Cell
+from mlc_course.units import plural
 
 
 @dataclass(frozen=True)
@@ -22,22 +23,31 @@ class Tried:
 
 @dataclass(frozen=True)
 class Refuted:
-    """A program agrees with the goal on all tests and differs on this input: a new test."""
+    """A program agrees with the goal on all tests and differs on this input: a new test.
+
+    ``whole`` says that the goal is the whole cell and not a part of it; operands then have the
+    names that they have there.
+    """
 
     goal: str
     program: str
     model: Mapping[str, int]
     wanted: int
     found: int
+    whole: bool = False
 
 
 @dataclass(frozen=True)
 class Undecided:
-    """A program agrees with the goal on all tests, but is neither proved nor refuted: not used."""
+    """A program agrees with the goal on all tests, but is neither proved nor refuted: not used.
+
+    ``whole`` is that of ``Refuted``.
+    """
 
     goal: str
     program: str
     why: str
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,8 @@ class Covered:
     A value that is used twice counts twice. Where a program was found, only programs that weigh
     less were looked for (``lighter``). ``reread`` is 0 where each instruction reads only values
     that were made as lanes of its width; otherwise values are reread as lanes of fewer bits.
-    ``whole`` says that the goal is the whole cell and not a part of it.
+    ``whole`` says that the goal is the whole cell and not a part of it. Where the goal adds to an
+    accumulator, ``added_to``, programs compute what is added.
     """
 
     goal: str
@@ -67,15 +78,19 @@ class Covered:
     lighter: bool = False
     reread: int = 0
     whole: bool = False
+    added_to: str = ""
 
     def __str__(self) -> str:
+        rows = plural(len(self.rows), "row")
         if not self.instructions:
-            return f"not all programs of one instruction were tried over {len(self.rows)} rows"
+            return f"not all programs of one instruction were tried over {rows}"
         lighter = "lighter " if self.lighter else ""
         reread = f", lanes reread below {self.reread} bits" if self.reread else ""
+        constants = plural(len(self.constants), "constant")
+        added = f" whose result is added to {self.added_to}" if self.added_to else ""
         return (
-            f"every {lighter}program of at most {self.instructions} instructions was tried over "
-            f"{len(self.rows)} rows and {len(self.constants)} constants{reread}"
+            f"every {lighter}program of at most {plural(self.instructions, 'instruction')}{added} "
+            f"was tried over {rows} and {constants}{reread}"
         )
 
 

@@ -6,9 +6,11 @@ proved again, which takes a small part of the time of the search.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -29,6 +31,9 @@ from mlc_course.instruction_selection.spec import Cell
 
 RULES_FILE = "MLC_COURSE_RULES"  # the variable that names the file of one's own rules
 _SHIPPED = "recorded_rules.json"
+_MOST_LANES, _LONGEST = 64, 10_000  # of a program that a file may hold
+# What data of the wrong kind raises: a list in place of a dictionary, infinity in place of a number
+_UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, UsageError)
 
 
 @dataclass(frozen=True)
@@ -73,9 +78,9 @@ class Rules:
                     return Rule(
                         decoded(data["program"], level.rows),
                         Certificate.from_json(data["certificate"]),
-                        int(data["tried"]),
+                        _count(data["tried"]),
                     )
-                except (KeyError, TypeError, ValueError, UsageError):
+                except _UNREADABLE:
                     continue
         return None
 
@@ -83,23 +88,41 @@ class Rules:
         """Record a rule in the file, if there is one."""
         if self.path is None:
             return
-        now = _read(self.path) if self.path.exists() else {}  # what others have added since
-        now[rule_key(standard, level)] = {
-            "program": encoded(rule.program),
-            "certificate": rule.certificate.to_json(),
-            "tried": rule.tried,
-        }
-        self._own = now
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        beside.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        beside.replace(self.path)
+        with _alone(self.path.parent):
+            now = _read(self.path) if self.path.exists() else {}  # what others have added since
+            now[rule_key(standard, level)] = {
+                "program": encoded(rule.program),
+                "certificate": rule.certificate.to_json(),
+                "tried": rule.tried,
+            }
+            beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+            beside.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            beside.replace(self.path)
+        self._own = now
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process or thread writes rules in a folder, and keep them waiting."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _count(data: object) -> int:
+    if isinstance(data, bool) or not isinstance(data, int) or data < 0:
+        raise UsageError("a recorded number of programs", expected="an integer from 0", got=data)
+    return data
 
 
 def _read(path: Path) -> dict[str, object]:
     try:
         found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise UsageError(
             f"{path.name}: the recorded rules cannot be read",
             expected="the JSON that a search wrote",
@@ -138,10 +161,14 @@ def decoded(data: Sequence[Mapping[str, object]], rows: Sequence[Instruction]) -
     """Return the program that ``encoded`` wrote, of instructions among these rows.
 
     Raises:
-        UsageError: it names a row that is not there, or is not such a list at all.
+        UsageError: it names a row that is not there, it is longer than any program that a search
+            writes, or it is not such a list at all.
     """
+    if not isinstance(data, list) or not all(isinstance(each, dict) for each in data):
+        raise UsageError("a recorded program is no list of lines", got=type(data).__name__)
     known = {(row.name, row.signature): row for row in rows}
     made: list[Equation] = []
+    sizes: list[int] = []  # of the text of each value, in which shared values are repeated
     for number, each in enumerate(data):
         operands = each.get("of", [])
         op: CellOp
@@ -159,5 +186,12 @@ def decoded(data: Sequence[Mapping[str, object]], rows: Sequence[Instruction]) -
         ):
             raise UsageError("a recorded program reads a value that is not there", got=dict(each))
         lanes = int(str(each["lanes"]))
+        sizes.append(1 + sum(sizes[x] for x in operands))
+        if lanes > _MOST_LANES or sizes[-1] > _LONGEST:
+            raise UsageError(
+                "a recorded program is too large",
+                expected=f"up to {_MOST_LANES} lanes, and {_LONGEST:,} values in its text",
+                got=dict(each),
+            )
         made.append(Equation(op, tuple(operands), int_type(str(each["type"])), lanes))
     return CellProgram(tuple(made))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from mlc_course.errors import SizeError, UsageError
 from mlc_course.instruction_selection.isa import CellProgram, Level
-from mlc_course.instruction_selection.prove import Certificate, Proved, prove_cell
+from mlc_course.instruction_selection.prove import Certificate, Proved, Verdict, prove_cell
 from mlc_course.instruction_selection.prove import Refuted as RefutedBy
-from mlc_course.instruction_selection.search.direct import Limits, weight_of
+from mlc_course.instruction_selection.search.direct import Limits
 from mlc_course.instruction_selection.search.events import (
     Covered,
     Event,
@@ -19,9 +20,18 @@ from mlc_course.instruction_selection.search.events import (
     Tried,
     Undecided,
 )
+from mlc_course.instruction_selection.search.rewriting import (
+    canonical,
+    renamed,
+    unit_of,
+    weight_of,
+)
 from mlc_course.instruction_selection.search.rules import Rule, Rules
-from mlc_course.instruction_selection.search.solver import Solver, canonical, renamed
+from mlc_course.instruction_selection.search.solver import Solver
 from mlc_course.instruction_selection.spec import Cell
+from mlc_course.units import plural
+
+_LEAST_PROOF_S, _MOST_PROOF_S = 0.5, 10.0  # a program that was found late is proved all the same
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,8 @@ class Selection:
     ``program`` is proved, or ``None`` where none was found in the time. ``weight`` counts its
     instructions on registers for as many outputs as one register of the narrowest operand holds.
     ``covered`` says what was tried completely; ``refuted`` and ``undecided`` are the candidates
-    that agreed with all tests and were not used.
+    that agreed with all tests and were not used. ``out_of_time`` says that the time limit ended the
+    search.
     """
 
     cell: Cell
@@ -45,6 +56,7 @@ class Selection:
     undecided: tuple[Undecided, ...]
     seconds: float
     recorded: bool = False
+    out_of_time: bool = False
 
     @property
     def coverage(self) -> str:
@@ -53,8 +65,8 @@ class Selection:
             return f"recorded: {self.tried:,} programs were tried when it was found"
         if self.covered is None:
             return f"{self.tried:,} programs were tried"
-        next_one = self.covered.instructions + 1
-        return f"{self.covered}; next come those of {next_one} instructions"
+        next_one = plural(self.covered.instructions + 1, "instruction")
+        return f"{self.covered}; next come those of {next_one}"
 
 
 @dataclass
@@ -79,15 +91,22 @@ class Selecting:
             raise SizeError("the time limit of a search", expected="above 0 s", got=self.seconds)
         self._began = time.monotonic()
         self._best: tuple[CellProgram, Certificate] | None = None
+        self._so_far: CellProgram | None = None  # proved by a part of the search, not yet here
         self._tried, self._seconds, self._recorded = 0, 0.0, False
+        self._out_of_time = False
         self._covered: Covered | None = None
         self._refuted: list[Refuted] = []
         self._undecided: list[Undecided] = []
 
     @property
     def result(self) -> Selection:
+        """What the search came to so far; of an interrupted one, the program is proved now."""
+        if self._best is None and self._so_far is not None:
+            verdict = prove_cell(self.cell, self._so_far)
+            if isinstance(verdict, Proved):
+                self._best = self._so_far, verdict.certificate
         program, certificate = self._best or (None, None)
-        unit = min([each.bytes for each in self.cell.operands] + [self.cell.result.bytes])
+        unit = unit_of(self.cell)
         return Selection(
             self.cell,
             self.level,
@@ -100,6 +119,7 @@ class Selecting:
             tuple(self._undecided),
             self._seconds,
             self._recorded,
+            self._out_of_time,
         )
 
     def __iter__(self) -> Iterator[Event]:
@@ -115,11 +135,12 @@ class Selecting:
         rule = self.rules.find(standard, self.level) if self.rules else None
         if rule is None:
             return False
-        program = renamed(rule.program, names)
         try:
-            verdict = prove_cell(self.cell, program)
-        except (KeyError, IndexError, ValueError, TypeError, AttributeError, UsageError):
+            program = renamed(rule.program, names)
+            program.check({each.name: (each.type, each.lanes) for each in self.cell.operands})
+        except (KeyError, UsageError):
             return False  # no such program can be run
+        verdict = prove_cell(self.cell, program)
         if not isinstance(verdict, Proved):
             return False
         self._best, self._tried, self._recorded = (program, verdict.certificate), rule.tried, True
@@ -129,48 +150,68 @@ class Selecting:
     def _searched(self) -> Iterator[Event]:
         solver = Solver(
             self.level.rows,
-            prove_cell,
+            self._verdict,
             self.limits,
             self.seed,
             self._began + self.seconds,
         )
+        standard, names = canonical(self.cell)
         for event in solver.solve(self.cell):
             match event:
                 case Tried():
                     self._tried += event.tried
                 case Covered() if event.whole:
-                    self._covered = event
+                    event = replace(event, added_to=names.get(event.added_to, ""))
+                    if event.instructions or self._covered is None:
+                        self._covered = event  # not the last turn, if the time ended before it
                 case Refuted():
+                    if event.whole:
+                        model = {_named(name, names): x for name, x in event.model.items()}
+                        event = replace(event, program=_named(event.program, names), model=model)
                     self._refuted.append(event)
                 case Undecided():
+                    if event.whole:
+                        event = replace(event, program=_named(event.program, names))
                     self._undecided.append(event)
                 case Found() if event.cell is self.cell:
                     yield from self._proved(event.program)
                     continue
+                case Found() if event.cell == standard:
+                    self._so_far = renamed(event.program, names)
+                    event = replace(event, program=self._so_far)
                 case _:
                     pass
             yield event
-        if self._best and self.rules:
-            standard, names = canonical(self.cell)
+        self._out_of_time = time.monotonic() > self._began + self.seconds
+        if self._best and self.rules and not self._out_of_time:
             back = {old: new for new, old in names.items()}
             program, certificate = self._best
             rule = Rule(renamed(program, back), certificate, self._tried)
             self.rules.add(standard, self.level, rule)
 
+    def _verdict(self, cell: Cell, program: CellProgram) -> Verdict:
+        left = self._began + self.seconds - time.monotonic()
+        return prove_cell(cell, program, seconds=min(max(left, _LEAST_PROOF_S), _MOST_PROOF_S))
+
     def _proved(self, program: CellProgram) -> Iterator[Event]:
-        verdict = prove_cell(self.cell, program)
+        verdict = self._verdict(self.cell, program)
         if isinstance(verdict, Proved):
             self._best = program, verdict.certificate
             yield self._found(program, verdict)
         elif isinstance(verdict, RefutedBy):  # a part was proved that is wrong: this is a bug
             raise AssertionError(f"{program} was put together from proved parts: {verdict}")
         else:
-            self._undecided.append(Undecided(self.cell.name, str(program), str(verdict)))
+            self._undecided.append(Undecided(self.cell.name, str(program), str(verdict), True))
             yield self._undecided[-1]
 
     def _found(self, program: CellProgram, verdict: Proved) -> Found:
-        unit = min([each.bytes for each in self.cell.operands] + [self.cell.result.bytes])
+        unit = unit_of(self.cell)
         return Found(self.cell, program, weight_of(program, unit), str(verdict))
+
+
+def _named(text: str, names: Mapping[str, str]) -> str:
+    """Return a text on operands x0, x1, ... with their own names."""
+    return re.sub(r"\bx\d+\b", lambda found: names.get(found[0], found[0]), text)
 
 
 def select_program(
@@ -184,8 +225,9 @@ def select_program(
 ) -> Selection:
     """Return what a search for a cell comes to; ``watch`` is given each event.
 
-    With ``rules``, a program recorded there takes no search, only the proof. The same seed gives
-    the same program wherever the time is long enough.
+    With ``rules``, a program recorded there takes no search, only the proof; what is found is
+    recorded unless the time limit ended the search. The same seed gives the same program wherever
+    the time is long enough.
 
     Raises:
         SizeError: the time limit is not above zero.

@@ -6,27 +6,29 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from mlc_course.instruction_selection.integers import Formula, substituted, wrap
 from mlc_course.instruction_selection.isa import (
     CellProgram,
-    Equation,
-    Input,
     Instruction,
-    program_of,
 )
 from mlc_course.instruction_selection.search.direct import (
     DirectSearch,
     Limits,
     Prover,
-    weight_of,
 )
 from mlc_course.instruction_selection.search.events import Event, Found
 from mlc_course.instruction_selection.search.parts import (
     MOST_OPERANDS,
     Cut,
     cuts,
-    terms,
     tightened,
+)
+from mlc_course.instruction_selection.search.rewriting import (
+    canonical,
+    composed,
+    renamed,
+    sum_program,
+    unit_of,
+    weight_of,
 )
 from mlc_course.instruction_selection.spec import Cell
 
@@ -51,7 +53,7 @@ class Solver:
         """Yield what happens; ``Found`` comes last, where a program was found and proved."""
         program = yield from self._solve(cell, self.limits)
         if program is not None:
-            yield Found(cell, program, weight_of(program, _unit(cell)), "")
+            yield Found(cell, program, weight_of(program, unit_of(cell)), "")
 
     def _solve(self, cell: Cell, limits: Limits) -> Generator[Event, None, CellProgram | None]:
         standard, names = canonical(cell)
@@ -74,6 +76,8 @@ class Solver:
             made = yield from self._in_parts(cut, weight_of(best, 1) if best else None)
             if made is not None:
                 best = made
+                if limits is not PARTS:
+                    yield Found(cell, made, weight_of(made, unit_of(cell)), "its parts are proved")
         return best
 
     def _in_parts(self, cut: Cut, bound: int | None) -> Generator[Event, None, CellProgram | None]:
@@ -123,71 +127,3 @@ class Solver:
                     best = event
                 yield event
         return best.program if best else None
-
-
-def _unit(cell: Cell) -> int:
-    return min([each.bytes for each in cell.operands] + [cell.result.bytes])
-
-
-def canonical(cell: Cell) -> tuple[Cell, dict[str, str]]:
-    """Return a cell with operands named by their places, and the operand of each new name."""
-    names = {each.name: f"x{at}" for at, each in enumerate(cell.operands)}
-    operands = tuple(replace(each, name=names[each.name], shared=False) for each in cell.operands)
-    changed: dict[Formula, Formula] = {}
-    for old, new in zip(cell.operands, operands, strict=True):
-        changed |= dict(zip(old.variables(), new.variables(), strict=True))
-    (goal,) = substituted([cell.goal], changed)
-    accumulator = names[cell.accumulator] if cell.accumulator else None
-    standard = Cell(cell.name, operands, cell.result, goal, accumulator)
-    return standard, {new: old for old, new in names.items()}
-
-
-def renamed(program: CellProgram, names: dict[str, str]) -> CellProgram:
-    """Return a program that reads the operands of other names."""
-    return CellProgram(
-        tuple(
-            replace(each, op=Input(names[each.op.name])) if isinstance(each.op, Input) else each
-            for each in program.equations
-        )
-    )
-
-
-def composed(program: CellProgram, parts: dict[str, CellProgram]) -> CellProgram:
-    """Return a program in which inputs are the results of other programs."""
-    made: list[Equation] = []
-    numbers: list[int] = []
-    for each in program.equations:
-        if isinstance(each.op, Input) and each.op.name in parts:
-            start = len(made)
-            for inner in parts[each.op.name].equations:
-                made.append(replace(inner, operands=tuple(x + start for x in inner.operands)))
-        else:
-            made.append(replace(each, operands=tuple(numbers[x] for x in each.operands)))
-        numbers.append(len(made) - 1)
-    return program_of(made)
-
-
-def sum_program(cell: Cell, rows: Sequence[Instruction]) -> CellProgram | None:
-    """Return the program that adds a cell's operands, which are as wide as its result."""
-    of = cell.result
-    adder = next(
-        (
-            row
-            for row in rows
-            if row.kind == "lane"
-            and row.result.bits == of.bits
-            and len(row.reads) == 2
-            and all(len(part) == 1 for part in row.variables)
-            and row.formula is wrap(row.result, row.variables[0][0] + row.variables[1][0])
-        ),
-        None,
-    )
-    factors, constant = terms(cell.goal)
-    if adder is None or set(factors.values()) != {1} or constant:
-        return None
-    made = [Equation(Input(each.name), (), each.type, 1) for each in cell.operands]
-    last = 0
-    for number in range(1, len(cell.operands)):
-        made.append(Equation(adder, (last, number), adder.result, 1))
-        last = len(made) - 1
-    return program_of(made)

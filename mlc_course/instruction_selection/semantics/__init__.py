@@ -23,6 +23,7 @@ from mlc_course.instruction_selection.semantics.mutants import (
     broken_meanings,
     differs,
 )
+from mlc_course.instruction_selection.semantics.one_instruction import mnemonics
 from mlc_course.instruction_selection.semantics.processor import host_features, lacking
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "immediates",
     "lacking",
     "left_out",
+    "mnemonics",
     "run_in_emulator",
     "run_library_in_emulator",
     "trials",

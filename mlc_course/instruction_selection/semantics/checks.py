@@ -134,6 +134,8 @@ class RowCheck:
         """Return what a record keeps."""
         found: dict[str, Any] = {
             "row": self.row.name,
+            "family": self.row.family,
+            "kind": self.row.kind,
             "signature": self.row.signature,
             "feature": self.row.feature,
             "verdict": self.verdict,

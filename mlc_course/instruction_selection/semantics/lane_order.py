@@ -7,8 +7,6 @@ lanes in another one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mlc_course.instruction_selection.isa import BLOCK, Instruction, register_types
 
 IN_BLOCKS = ("pack", "punpck")  # how the names of such families begin
@@ -42,9 +40,3 @@ def lane_order(row: Instruction, width: int) -> list[int]:
     if row.kind == "widen":
         return found
     return [2 * each + turn for each in found for turn in (0, 1)]
-
-
-def in_memory(lanes: Sequence[int], row: Instruction, width: int) -> list[int]:
-    """Return lanes in memory order, from the lanes that one application has written."""
-    placed = dict(zip(lane_order(row, width), lanes, strict=True))
-    return [placed[each] for each in range(len(placed))]

@@ -12,13 +12,13 @@ from mlc_course.instruction_selection.isa import Level
 from mlc_course.instruction_selection.semantics.emulator import run_library_in_emulator
 from mlc_course.instruction_selection.semantics.inputs import Array
 from mlc_course.instruction_selection.semantics.one_instruction import Alone, target_of
-from mlc_course.tensor_program.tir import IRModule, host_cpu, tvm
+from mlc_course.tensor_program.tir import IRModule, cpu_target, tvm
 
 
 @cache
 def host_features() -> frozenset[str]:
-    """Return LLVM's names of what this processor can do, or the one that it stands in for."""
-    return tvm.cpu_features(host_cpu())
+    """Return LLVM's names of what programs may use here: less where it stands in for another."""
+    return tvm.cpu_features(str(cpu_target().export()["mcpu"]))
 
 
 def lacking(level: Level) -> tuple[str, ...]:

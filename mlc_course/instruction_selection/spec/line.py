@@ -259,6 +259,8 @@ def _wrong(text: str, at: int, expected: str, got: object) -> NoReturn:
 
 
 def _cast(value: Expr, to: IntType) -> Expr:
+    if isinstance(value, tirx.IntImm):  # TVM cannot simplify the cast of -1 to uint8
+        return tirx.const(to.wrapped(int(value.value)), to.dtype)
     return value if str(value.ty.dtype) == to.dtype else tirx.Cast(to.dtype, value)
 
 
@@ -355,7 +357,7 @@ class _Translation:
 
     def call(self, tree: ast.Call, name: str, args: list[ast.expr], depth: int) -> Expr:
         if name in _CASTS and len(args) == 1:
-            return _cast(self.value(args[0], depth + 1), int_type(name))
+            return self.cast(self.number(args[0], depth + 1), int_type(name))
         if name not in _ARGUMENTS:
             self.wrong(tree, _KNOWN)
         wanted = _ARGUMENTS[name]
@@ -375,6 +377,34 @@ class _Translation:
         for each in values[1:]:
             value = (tirx.Min if name == "min" else tirx.Max)(value, each)
         return value
+
+    def cast(self, value: Expr, to: IntType) -> Expr:
+        """Return the value of a type that has the same low bits, with masks where it may wrap.
+
+        TVM's simplifier takes it that a cast keeps the value: it compiles ``max(s8(A), 0)`` for A
+        of 0 to 255 to A. So ``u8(x)`` is ``x & 255``, and ``s8(x)`` is ``((x & 255) ^ 128) - 128``.
+        """
+        source = int_type(str(value.ty.dtype))
+        if isinstance(value, tirx.IntImm):
+            number = to.wrapped(int(value.value))
+            wide = source == S32 and (to == S64 or not source.holds(number, number))
+            of = S64 if wide else source
+            return tirx.const(of.wrapped(number), of.dtype)
+        inner = value.value if isinstance(value, tirx.Cast) else value
+        kind = str(inner.ty.dtype)
+        if kind == "bool" or to.holds(int_type(kind).lo, int_type(kind).hi):
+            return _cast(value, S64) if to == S64 and source == S32 else value
+        if source == S32 and to.bits >= 32 and not to.signed:
+            value, source = _cast(value, S64), S64
+        if to.bits >= source.bits:
+            return value
+        dtype = source.dtype
+        low = tirx.BitwiseAnd(value, tirx.const((1 << to.bits) - 1, dtype))
+        if not to.signed:
+            return low
+        half = tirx.const(1 << (to.bits - 1), dtype)
+        value = tirx.Sub(tirx.BitwiseXor(low, half), half)
+        return _cast(value, S32) if to == S32 else value
 
     def column(self, tree: ast.expr) -> int:
         return self.line.column + tree.col_offset + 1

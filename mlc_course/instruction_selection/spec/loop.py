@@ -117,7 +117,8 @@ class Specification:
         """Return arrays of inputs within their promised ranges, the same ones for the same seed.
 
         That part of the elements is an end of its range or next to it, or -1, 0 or 1; others are
-        spread evenly. In the first outputs all inputs are at the same end of their ranges.
+        spread evenly. Along the outputs, the first elements are the least ones and the last
+        ones the greatest.
         """
         rng = np.random.default_rng(seed)
         found: dict[str, Array] = {}
@@ -128,9 +129,10 @@ class Specification:
             special = {x for x in (lo, lo + 1, hi - 1, hi, -1, 0, 1) if lo <= x <= hi}
             picked = rng.choice(np.array(sorted(special), dtype=of), shape)
             values = np.where(rng.random(shape) < extremes, picked, values)
-            if outputs >= 4:
-                values[..., 0] = lo
-                values.reshape(-1)[-1] = hi
+            if outputs >= 4 and any(buffer.growth):
+                along = next(d for d, growth in enumerate(buffer.growth) if growth)
+                by_output = np.moveaxis(values, along, 0)
+                by_output[0], by_output[-1] = lo, hi
             found[buffer.name] = np.ascontiguousarray(values)
         return found
 

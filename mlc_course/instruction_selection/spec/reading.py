@@ -2,8 +2,14 @@
 
 Each operation wraps at its type, as the processor's does. TVM tells LLVM that sums, differences and
 products of 32 and 64 bits, signed or unsigned, never overflow (``add nsw``, ``mul nuw``), so that
-compiled code may do anything where one does: those that can overflow within the promised ranges
-are refused. Those of 8 and 16 bits wrap in compiled code as they do here.
+compiled code may do anything where one does, and its own simplifier takes it that shifts to the
+left do not: those that can overflow within the promised ranges are refused. Those of 8 and 16 bits
+wrap in compiled code as they do here.
+
+The simplifier also takes it that a cast keeps the value, as far as the type can hold it: of a
+``uint8`` cast to ``int8`` it believes that it lies in 0..127, so that it drops the maximum in
+``max(int8(A), 0)``. A cast inside a value that may change it, and whose operand has not all values
+of its type, is refused, with the mask to write in its place. A mask is read as the cast that it is.
 
 An accumulator is the exception: ``C + x`` that is stored in C wraps, in every type. What a loop
 adds up to is its caller's matter, no range of C would make one more addition safe, and an
@@ -195,15 +201,23 @@ class _Runner:
         held = self.memory.setdefault(str(stmt.buffer.name), {})
         element = tuple(self.index(x) for x in stmt.indices)
         sums = frozenset(_sums(stmt.value, stmt.buffer))
-        held[element] = self.value(stmt.value, sums)
+        held[element] = self.value(stmt.value, sums, top=True)
 
     def index(self, expr: Expr) -> int:
         return index_value(expr, self.loops)
 
-    def value(self, expr: Expr, wraps: frozenset[Any] = frozenset()) -> Formula:
-        """Return the formula of a value; sums among ``wraps`` are an accumulator's."""
+    def value(
+        self, expr: Expr, wraps: frozenset[Any] = frozenset(), *, top: bool = False
+    ) -> Formula:
+        """Return the formula of a value; sums among ``wraps`` are an accumulator's.
+
+        The value that is stored is at the ``top``.
+        """
         of = lane_type(expr.ty.dtype, expr)
         kind = type(expr)
+        extended = _extended(expr)
+        if extended is not None:
+            return wrap(of, wrap(extended[1], self.value(extended[0])))
         if kind in _OVERFLOWS:
             inner = wraps if kind is not tirx.Mul else frozenset()
             exact = _OVERFLOWS[kind](self.value(expr.a, inner), self.value(expr.b, inner))
@@ -223,6 +237,8 @@ class _Runner:
                 return const(self.loops[expr])
             case tirx.Cast():
                 cast = self.value(expr.value, wraps)
+                if not top:
+                    _check_cast(expr, cast, of)
                 return wrap(of, cast) if of != BOOL else 1 - equals(cast, 0)
             case tirx.Let():
                 self.values[expr.var] = self.value(expr.value)
@@ -283,6 +299,8 @@ class _Runner:
         value, bits = self.value(expr.a), int(amount.value)
         if isinstance(expr, tirx.RShift):
             return shift_right(value, bits)
+        if of.bits >= 32:
+            _check_fits(expr, value << bits, of)
         return wrap(of, value << bits)
 
 
@@ -305,6 +323,38 @@ def _is_load(value: Expr, buffer: Var) -> bool:
     while isinstance(value, tirx.Cast):
         value = value.value
     return isinstance(value, TensorLoad) and value.source.same_as(buffer)
+
+
+def _extended(expr: Expr) -> tuple[Expr, IntType] | None:
+    """Return x and a type where an expression is the low bits of x, as a value of that type.
+
+    These are ``x & 255``, and ``((x & 255) ^ 128) - 128`` with a sign.
+    """
+    match expr:
+        case tirx.BitwiseAnd(b=tirx.IntImm() as mask):
+            for bits in (8, 16, 32):
+                if int(mask.value) == (1 << bits) - 1:
+                    return expr.a, IntType(signed=False, bits=bits)
+        case tirx.Sub(a=tirx.BitwiseXor(b=tirx.IntImm() as flipped) as inner, b=tirx.IntImm()):
+            found = _extended(inner.a)
+            half = int(flipped.value)
+            if found and half == int(expr.b.value) == 1 << (found[1].bits - 1):
+                return found[0], IntType(signed=True, bits=found[1].bits)
+    return None
+
+
+def _check_cast(expr: Expr, value: Formula, to: IntType) -> None:
+    whole = value.lo <= to.lo and to.hi <= value.hi
+    if to == BOOL or to.holds(value.lo, value.hi) or whole:
+        return
+    mask = f"(x & {(1 << to.bits) - 1})"
+    half = 1 << (to.bits - 1)
+    raise UsageError(
+        "a cast that may change the value: TVM's simplifier takes it that it does not",
+        expected=f"values of {to}: {to.lo}..{to.hi}, or a mask",
+        got=f"{expr} of {value.lo}..{value.hi}",
+        hint=f"write ({mask} ^ {half}) - {half}" if to.signed else f"write {mask}",
+    )
 
 
 def _check_fits(expr: Expr, exact: Formula, of: IntType) -> None:

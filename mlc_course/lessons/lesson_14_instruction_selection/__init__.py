@@ -1,19 +1,29 @@
 """Lesson 14: may the compiler use this instruction? The candidate race, from tests to the proof.
 
-Read ``races`` first: candidates that a search kept, and what refuted each. ``standing_picture``
-draws how long each one stood, ``bits_picture`` the input that refuted it, ``candidate_race`` is the
-widget. ``register_picture`` draws a program on whole registers. ``standing`` holds candidates that
-a reader writes against tests and the proof, ``program_text`` reads them; ``loop_races`` and
-``bytes_matmul`` are timed or recorded. ``rows`` and ``hunted`` are for the exercises.
+Read ``candidate_races`` first: candidates that a search kept, and what refuted each; ``survey``
+runs them. ``standing_picture`` draws how long each one stood, ``bits_picture`` the input that
+refuted it, and ``candidate_race`` is the widget. ``standing`` holds a reader's programs, which
+``program_text`` reads, against tests and the proof. ``loop_races`` and ``bytes_matmul`` are timed
+or recorded; ``rows`` and ``hunted`` are for the exercises.
 """
 
 from mlc_course.lessons.lesson_14_instruction_selection import blanks, checks
+from mlc_course.lessons.lesson_14_instruction_selection.bits_picture import bits_said, bits_svg
 from mlc_course.lessons.lesson_14_instruction_selection.bytes_matmul import (
     matmul_race,
     matmul_schedule,
     record_matmul,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.candidate_race import CandidateRace
+from mlc_course.lessons.lesson_14_instruction_selection.candidate_races import (
+    PROOF,
+    STOPS,
+    Candidate,
+    Race,
+    Sample,
+    race_for,
+    raced,
+)
 from mlc_course.lessons.lesson_14_instruction_selection.hunted import (
     DOT,
     THREE,
@@ -35,27 +45,46 @@ from mlc_course.lessons.lesson_14_instruction_selection.standing import (
     searched,
     standing_table,
 )
+from mlc_course.lessons.lesson_14_instruction_selection.standing_picture import (
+    candidates_svg,
+    curve_said,
+    curve_svg,
+)
+from mlc_course.lessons.lesson_14_instruction_selection.survey import run_race
 from mlc_course.lessons.lesson_14_instruction_selection.tvm_dot import tvm_dot
 
 __all__ = [
+    "Candidate",
+    "CandidateRace",
     "DOT",
+    "LoopRace",
+    "PROOF",
+    "Race",
+    "STOPS",
+    "Sample",
     "THREE",
     "TO_REFUTE",
     "TO_WRITE",
-    "CandidateRace",
-    "LoopRace",
+    "bits_said",
+    "bits_svg",
     "blanks",
+    "candidates_svg",
     "checks",
+    "curve_said",
+    "curve_svg",
     "judged",
     "last_sentence",
     "loop_race",
     "matmul_race",
     "matmul_schedule",
     "packed",
+    "race_for",
+    "raced",
     "read_program",
     "record",
     "record_matmul",
     "recorded_race",
+    "run_race",
     "searched",
     "standing_table",
     "tvm_dot",

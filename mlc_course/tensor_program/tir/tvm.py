@@ -189,15 +189,16 @@ def is_known_cpu(cpu: str) -> bool:
     return bool(codegen.llvm_is_valid_cpu(cpu, codegen.llvm_get_system_triple()))
 
 
-def level_target(settings: Mapping[str, str], *, attributes: Sequence[str] = ()) -> Target:
+def level_target(
+    settings: Mapping[str, str | tuple[str, ...]], *, attributes: Sequence[str] = ()
+) -> Target:
     """The machine with these settings (``mcpu``, ``mtriple``, ``mattr``), on one thread.
 
     ``attributes`` are more of LLVM's, such as ``-prefer-256-bit``.
     """
     known: dict[str, Any] = {"kind": "llvm", "num-cores": 1, **settings}
-    listed = [each for each in known.pop("mattr", "").split(",") if each]
-    if listed or attributes:
-        known["mattr"] = [*listed, *attributes]
+    if listed := [*known.pop("mattr", ()), *attributes]:
+        known["mattr"] = listed
     return Target(known)
 
 

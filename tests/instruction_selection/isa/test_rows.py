@@ -77,3 +77,30 @@ def test_a_program_reads_lanes_as_the_type_that_its_instruction_wants() -> None:
     assert int(evaluate(lane, {low: 255, high: 1})) == 0x1FF + 1
     assert str(made) == "paddw(A, {1})"
     assert len(made.lanes({"A": [low, high]}, U8)) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lanes": 3},
+        {"type": U8},
+        {"operands": (0,)},
+        {"operands": (0, 5)},
+        {"operands": (1, 1)},
+        {"op": named("psllw")},
+    ],
+    ids=str,
+)
+def test_a_program_whose_lanes_do_not_fit_is_refused(change: dict[str, object]) -> None:
+    bytes_of_a = Equation(Input("A"), (), U8, 2)
+    one = Equation(Constant((1,)), (), S16, 2)
+    added = Equation(named("paddw"), (0, 2), U16, 1)
+    narrow = Equation(Constant((1,)), (), S16, 1)
+    good = CellProgram((bytes_of_a, one, narrow, added))
+    good.check({"A": (U8, 2)})
+    with pytest.raises(UsageError, match="does not fit what it is computed from"):
+        CellProgram((*good.equations[:-1], replace(added, **change))).check({"A": (U8, 2)})
+    with pytest.raises(UsageError, match="does not fit"):
+        good.check({"A": (U8, 4)})
+    with pytest.raises(UsageError, match="does not fit"):
+        good.check({"B": (U8, 2)})

@@ -263,8 +263,21 @@ def test_an_unknown_width_is_refused() -> None:
         lowered(case_of("sat_add_u8"), 64)
 
 
+def test_a_program_for_another_cell_is_refused() -> None:
+    found = case_of("dot4_u7s8").program
+    for signature, match in (
+        ("s32 C, u8*2 A, s8*2 B -> s32 C", "another cell"),
+        ("s32 C, u16*4 A, s8*4 B -> s32 C", "another cell"),
+        ("s32 C, u8*4 A, s8*4 D -> s32 C", "no operand 'B'"),
+        ("s32 C, u8*4 A, s8*4 B -> s16 O", "another result"),
+    ):
+        with pytest.raises(UsageError, match=match):
+            lower(cell("other", signature, "0"), found, 256)
+
+
 def test_cells_that_do_not_fill_a_register_are_refused() -> None:
     of = cell("three", "u8*3 A -> u8 O", "A")
+    of = replace(of, result=replace(of.result, bits=24))
     found = program("paddb(A, {1})", of, LEVELS["avx2"].rows)
     with pytest.raises(SizeError, match="whole cells"):
         lower(of, found, 256)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from mlc_course.instruction_selection.semantics import (
     processor,
 )
 from mlc_course.instruction_selection.semantics.lane_order import lane_order
+from mlc_course.tensor_program.ladders import load
 
 pytestmark = pytest.mark.spread
 
@@ -53,6 +55,7 @@ OTHERWISE = {
         for bits in (8, 16, 32)
     },
     ("rshrn", 128): "immediate 8: computed by raddhn, raddhn2, not by this instruction",
+    ("rshrn.32", 128): "immediate 16: computed by raddhn, raddhn2, not by this instruction",
 }
 
 
@@ -187,3 +190,20 @@ def test_a_check_is_one_line_and_goes_into_a_record() -> None:
     assert record["row"] == "pavgb" and record["verdict"] == found.verdict
     assert "\n" not in str(found)
     assert lacking(one_instruction.LEVELS["avx2"]) is not None
+
+
+def test_cycles_of_x86_are_those_of_the_record_to_quarters() -> None:
+    """A product of 32 bits is two micro-operations on other processors, and counts as such."""
+    record = load(Path(__file__).parents[3] / "benchmarks" / "results" / "instruction_rows.json")
+    levels = {256: ("avx2",), 512: ("avx512", "vnni")}
+    rows = {
+        (row.name, row.signature, width): row
+        for width, names in levels.items()
+        for name in names
+        for row in one_instruction.LEVELS[name].rows
+    }
+    timed = [each for each in record["throughput"] if each["row"] != "pmulld"]
+    assert len(timed) > 140
+    for each in timed:
+        row = rows[each["row"], each["signature"], each["width"]]
+        assert row.cycles == round(4 * each["cycles"]) / 4, str(row)

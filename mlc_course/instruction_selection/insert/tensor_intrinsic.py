@@ -7,19 +7,19 @@ compares the description with the program that is tensorized, and believes the i
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from mlc_course.errors import MachineError, UsageError
 from mlc_course.instruction_selection.integers import IntType
-from mlc_course.instruction_selection.isa import Constant, Instruction
+from mlc_course.instruction_selection.isa import Constant, Instruction, register_types, tir_text
 from mlc_course.instruction_selection.lower import (
     Load,
     OnHalf,
     RegisterProgram,
     Shuffle,
     Splat,
-    is_arm,
 )
 from mlc_course.instruction_selection.spec import Place, Specification
 from mlc_course.tensor_program.tir import (
@@ -29,6 +29,8 @@ from mlc_course.tensor_program.tir import (
     same_structure,
     tvm,
 )
+
+_INTRINSIC = re.compile(r'"(llvm\.[\w.]+)"')
 
 
 def intrinsic(spec: Specification, program: RegisterProgram, level: str) -> str:
@@ -108,7 +110,9 @@ class _Text:
             return True
         of = program.steps[number].type
         return not all(
-            isinstance(each.op, OnHalf) and each.op.instruction.reads[0].type == of
+            isinstance(each.op, OnHalf)
+            and each.op.instruction.kind == "widen"
+            and each.op.instruction.reads[0].type == of
             for each in program.steps
             if number in each.operands
         )
@@ -123,12 +127,10 @@ class _Text:
                 return self.splat(operand)
             case Constant(values):
                 return self.constant(values, step.type)
-            case Instruction() as instruction if instruction.kind == "narrow":
-                return self.narrow(instruction, step.operands)
             case Instruction() as instruction:
-                read = zip(step.operands, instruction.reads, strict=True)
-                operands = [self.use(x, each.type) for x, each in read]
-                return self.instruction(number, instruction, operands, self.size)
+                types = register_types(instruction)
+                operands = [self.use(x, of) for x, of in zip(step.operands, types, strict=True)]
+                return self.instruction(number, instruction, operands)
             case OnHalf(instruction, upper):
                 return self.on_half(number, instruction, upper)
             case Shuffle(indices):
@@ -213,73 +215,42 @@ class _Text:
         return f'T.reinterpret({repeated}, dtype="{vector(of, count)}")'
 
     def instruction(
-        self, number: int, instruction: Instruction, operands: Sequence[str], size: int
+        self, number: int, instruction: Instruction, operands: Sequence[str], half: int = 0
     ) -> str:
-        """Return the expression of an instruction on lanes of ``size`` bytes together."""
-        of = instruction.result
-        count = size // of.bytes
-        reach = instruction.reach[self.program.width_bits]
-        k = instruction.immediate
-        if reach.startswith("llvm."):
-            more = ["T.bool(False)"] if reach == "llvm.abs" else []
-            more += [f"T.int32({k})"] if k is not None else []
-            return self.call(reach, vector(of, count), *operands, *more)
-        if reach == "rshr":  # a shift to the left by a negative number, with rounding
-            sign = "s" if of.signed else "u"
-            amount = f"T.broadcast({_number(-(k or 0), of)}, {count})"
-            return self.call(f"llvm.aarch64.neon.{sign}rshl", vector(of, count), *operands, amount)
-        if reach.endswith("adalp"):
-            name = f"llvm.aarch64.neon.{'s' if of.signed else 'u'}addlp"
-            return f"{operands[0]} + {self.call(name, vector(of, count), operands[1])}"
-        if reach.startswith("mask("):
+        """Return the expression of an instruction, or of the one for half of its result."""
+        text = tir_text(instruction, self.program.width_bits, operands, half)
+        for name in _INTRINSIC.findall(text):
+            if not intrinsic_number(name):
+                raise MachineError(
+                    f"this LLVM has no intrinsic {name}",
+                    expected=f"the name of an intrinsic for {instruction}",
+                    got=name,
+                    hint="LLVM drops intrinsics that it can write in its own vector language",
+                )
+        if text.startswith("T.Select"):
             # TVM's passes take a vector of int32 for an index: lanes are unsigned from here on.
-            self.held[number] = unsigned = IntType(signed=False, bits=of.bits)
-            condition = reach[5:-1].format(*operands)
-            ones, zeros = (f"T.broadcast({_number(x, unsigned)}, {count})" for x in (-1, 0))
-            return f"T.Select({condition}, {ones}, {zeros})"
-        return reach.format(*operands, k=f"T.broadcast({_number(k or 0, of)}, {count})")
-
-    def narrow(self, instruction: Instruction, operands: Sequence[int]) -> str:
-        read = [self.use(x, instruction.reads[0].type) for x in operands]
-        reach = instruction.reach[self.program.width_bits]
-        to = instruction.result
-        if not is_arm(instruction):
-            return self.call(reach, vector(to, self.lanes(to)), *read)
-        k = instruction.immediate
-        more = [f"T.int32({k})"] if k is not None else []
-        count = self.lanes(to)
-        halves = [self.call(reach, vector(to, count // 2), each, *more) for each in read]
-        return f"T.Shuffle([{', '.join(halves)}], {list(range(count))})"
+            self.held[number] = of = IntType(signed=False, bits=instruction.result.bits)
+            return f'T.reinterpret({text}, dtype="{vector(of, self.lanes(of))}")'
+        return text
 
     def on_half(self, number: int, instruction: Instruction, upper: int) -> str:
+        """Return the expression of an instruction on half of the lanes of its operands.
+
+        An extension of what was just loaded loads only that half: x86 does both in one instruction.
+        """
         step = self.program.steps[number]
         of, to = instruction.reads[0].type, instruction.result
+        (first, *_) = step.operands
+        loaded = self.program.steps[first]
         half = self.lanes(of) // 2
-        wide = []
-        for operand in step.operands:
-            read = self.program.steps[operand]
-            if isinstance(read.op, Load) and read.type == of:
-                first = read.op.register * self.lanes(of) + upper * half
-                part = self.load(read.op.operand, first, half)
-            else:
-                lanes = list(range(upper * half, (upper + 1) * half))
-                part = f"T.Shuffle([{self.use(operand, of)}], {lanes})"
-            wide.append(f'T.Cast("{vector(to, half)}", {part})')
-        if instruction.kind == "widen":
-            return wide[0]
-        return instruction.reach[self.program.width_bits].format(*wide)
-
-    def call(self, name: str, dtype: str, *operands: str) -> str:
-        if not intrinsic_number(name):
-            raise MachineError(
-                f"this LLVM has no intrinsic {name}",
-                expected="the name of an intrinsic",
-                got=f"{name}, for {self.spec.name}",
-                hint="LLVM drops intrinsics that it can write in its own vector language",
-            )
-        read = ", ".join(operands)
-        number = f'T.llvm_lookup_intrinsic_id("{name}")'
-        return f'T.call_llvm_pure_intrin({number}, {read}, dtype="{dtype}")'
+        if instruction.kind == "widen" and isinstance(loaded.op, Load) and loaded.type == of:
+            at = loaded.op.register * self.lanes(of) + upper * half
+            return f'T.Cast("{vector(to, half)}", {self.load(loaded.op.operand, at, half)})'
+        operands = [self.use(x, of) for x in step.operands]
+        if instruction.reach[self.program.width_bits] == "unpack":  # with zeros: an extension
+            which = list(range(upper * half, (upper + 1) * half))
+            return f'T.Cast("{vector(to, half)}", T.Shuffle([{operands[0]}], {which}))'
+        return self.instruction(number, instruction, operands, upper)
 
 
 def vector(of: IntType, lanes: int) -> str:
