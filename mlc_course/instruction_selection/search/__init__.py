@@ -6,7 +6,8 @@ apart, and ``solver`` puts programs together by ``rewriting``. ``selection`` is 
 ``rules`` are what was found before, and ``record`` finds those that the course ships.
 """
 
-from mlc_course.instruction_selection.search.direct import Limits
+from mlc_course.instruction_selection.search.bank import Bank, Batch, Plan
+from mlc_course.instruction_selection.search.direct import DirectSearch, Limits
 from mlc_course.instruction_selection.search.events import (
     Covered,
     Event,
@@ -31,10 +32,14 @@ from mlc_course.instruction_selection.search.selection import (
 from mlc_course.instruction_selection.search.solver import Solver
 
 __all__ = [
+    "Bank",
+    "Batch",
     "Covered",
+    "DirectSearch",
     "Event",
     "Found",
     "Limits",
+    "Plan",
     "RULES_FILE",
     "Refuted",
     "Rule",
