@@ -2,7 +2,7 @@
 
 Read ``candidate_races`` first: candidates that a search kept, and what refuted each; ``survey``
 runs them. ``standing_picture`` draws how long each one stood, ``bits_picture`` the input that
-refuted it, and ``candidate_race`` is the widget.
+refuted it, and ``candidate_race`` is the widget. ``registers_picture`` draws a whole program.
 """
 
 from mlc_course.lessons.lesson_14_instruction_selection.bits_picture import bits_said, bits_svg
@@ -15,6 +15,10 @@ from mlc_course.lessons.lesson_14_instruction_selection.candidate_races import (
     Sample,
     race_for,
     raced,
+)
+from mlc_course.lessons.lesson_14_instruction_selection.registers_picture import (
+    register_picture,
+    register_said,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.standing_picture import (
     candidates_svg,
@@ -37,5 +41,7 @@ __all__ = [
     "curve_svg",
     "race_for",
     "raced",
+    "register_picture",
+    "register_said",
     "run_race",
 ]

@@ -62,7 +62,7 @@ class Candidate:
 
     def cell_program(self) -> CellProgram:
         """Return the program, to be run or proved."""
-        return decoded(self.equations, level_of(LEVEL).rows)
+        return decoded(list(self.equations), level_of(LEVEL).rows)
 
     def stands(self, place: int) -> bool:
         """Return whether nothing has refuted it at a stop, or at ``PROOF``."""
