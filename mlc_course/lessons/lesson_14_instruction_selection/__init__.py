@@ -9,12 +9,12 @@ from mlc_course.lessons.lesson_14_instruction_selection.bits_picture import bits
 from mlc_course.lessons.lesson_14_instruction_selection.candidate_race import CandidateRace
 from mlc_course.lessons.lesson_14_instruction_selection.candidate_races import (
     PROOF,
+    RACED,
     STOPS,
     Candidate,
     Race,
     Sample,
     race_for,
-    raced,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.registers_picture import (
     register_picture,
@@ -40,7 +40,7 @@ __all__ = [
     "curve_said",
     "curve_svg",
     "race_for",
-    "raced",
+    "RACED",
     "register_picture",
     "register_said",
     "run_race",

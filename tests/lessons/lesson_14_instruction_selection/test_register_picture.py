@@ -15,8 +15,8 @@ from mlc_course.instruction_selection.lower import RegisterProgram, lower
 from mlc_course.instruction_selection.search import select_program
 from mlc_course.instruction_selection.spec import CATALOGUE
 from mlc_course.lessons.lesson_14_instruction_selection import (
+    RACED,
     race_for,
-    raced,
     register_picture,
     register_said,
 )
@@ -27,7 +27,7 @@ GOLDEN = Path(__file__).parent / "pictures"
 
 @cache
 def program_for(name: str) -> CellProgram:
-    if name in raced():
+    if name in RACED:
         return next(each for each in race_for(name).listed if each.is_right).cell_program()
     cell = CATALOGUE[name].specification.cell
     program = select_program(cell, level_of("avx2")).program
