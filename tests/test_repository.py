@@ -87,7 +87,7 @@ def test_an_id_used_twice_and_widget_state_are_refused() -> None:
 
 # The course's lessons by their final numbers; those without a notebook are still to come.
 LESSONS = {int(path.name[:2]): path.stem for path in ROOT.glob("notebooks/[0-9]*.ipynb")}
-COMING = {14, 21}
+COMING = {21}
 MENTION = re.compile(r"\blessons? (\d+)((?:(?: to | and |, | or )\d+)*)\b(?!\.\d)", re.IGNORECASE)
 NUMBERED = re.compile(r"\[lesson (\d+)\]\(([^)]+)\)", re.IGNORECASE)
 TITLED = re.compile(r"\blesson (\d+), \[[^]]+\]\(([^)]+)\)", re.IGNORECASE)
