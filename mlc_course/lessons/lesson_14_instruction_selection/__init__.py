@@ -2,10 +2,10 @@
 
 Read ``candidate_races`` first: candidates that a search kept, and what refuted each; ``survey``
 runs them. ``standing_picture`` draws how long each one stood, ``bits_picture`` the input that
-refuted it, and ``candidate_race`` is the widget. ``standing`` holds a reader's programs, which
-``program_text`` reads, against tests and the proof. ``loop_races`` and ``bytes_matmul`` are timed
-or recorded; ``rows`` and ``hunted`` are for the exercises. ``registers_picture`` draws a
-whole program.
+refuted it, and ``candidate_race`` is the widget; ``registers_picture`` draws a whole program.
+``standing`` holds a reader's programs, which ``program_text`` reads, against tests and the proof.
+``loop_races`` and ``bytes_matmul`` are timed or recorded; ``rows`` and ``hunted`` are for the
+exercises.
 """
 
 from mlc_course.lessons.lesson_14_instruction_selection import blanks, checks
@@ -64,6 +64,7 @@ __all__ = [
     "DOT",
     "LoopRace",
     "PROOF",
+    "RACED",
     "Race",
     "STOPS",
     "Sample",
@@ -84,12 +85,10 @@ __all__ = [
     "matmul_schedule",
     "packed",
     "race_for",
-    "raced",
     "read_program",
     "record",
     "record_matmul",
     "recorded_race",
-    "RACED",
     "register_picture",
     "register_said",
     "run_race",
