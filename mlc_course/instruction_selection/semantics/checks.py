@@ -129,7 +129,7 @@ class RowCheck:
         notes = [
             f"  {each.source}, {each.width} bits: {each.note}"
             for each in self.findings
-            if each.verdict == "differs"
+            if each.verdict == "differs" or (each.source == GUIDE and each.note)
         ]
         return "\n".join([f"{head}{agreed}".rstrip(), *notes])
 
