@@ -17,6 +17,7 @@ from mlc_course.errors import UsageError
 from mlc_course.instruction_selection.integers import IntType
 
 MOST_BYTES = 32 << 20  # of a file; the guide's has some 15 MB
+MOST_ELEMENTS = 1 << 20  # of a file; the guide's has some 100,000
 MOST_LEVELS = 8  # of elements within elements; the guide has three
 EXPECTED = "the XML file of Intel's Intrinsics Guide: <intrinsic> elements with an <operation>"
 HINT = "the guide's page, under Download, has it as data-3.6.9.xml or the like"
@@ -136,6 +137,7 @@ class _Reader:
     path: Path
     found: dict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
     open: list[str] = field(default_factory=list)
+    elements: int = 0
     name: str = ""
     result: Parameter = Parameter("", "")
     parameters: list[Parameter] = field(default_factory=list)
@@ -144,6 +146,9 @@ class _Reader:
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
         self.open.append(element)
+        self.elements += 1
+        if self.elements > MOST_ELEMENTS:
+            raise _refused(self.path, f"more than {MOST_ELEMENTS:,} elements")
         if len(self.open) > MOST_LEVELS:
             raise _refused(self.path, f"elements more than {MOST_LEVELS} levels deep")
         match element:

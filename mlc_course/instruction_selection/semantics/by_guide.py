@@ -30,7 +30,7 @@ from mlc_course.instruction_selection.prove import Refuted, Unknown, Verdict, pr
 from mlc_course.instruction_selection.semantics.lane_order import lane_order
 from mlc_course.instruction_selection.semantics.one_instruction import BITWISE, mnemonics
 
-SECONDS = 10.0  # for one row at one width
+SECONDS = 5.0  # for one row at one width
 MOST_CASES = 64  # of one lane
 IMMEDIATE = IntType(signed=False, bits=32)
 OTHER_ORDER = "_cmplt_"  # in names of intrinsics that are pcmpgt with its operands exchanged

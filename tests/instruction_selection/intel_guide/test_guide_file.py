@@ -52,6 +52,7 @@ REFUSED = {
     "entities in entities": f"<!DOCTYPE a [{LAUGHS}]><a>&l9;</a>".encode(),
     "a file as an entity": b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]><a>&x;</a>',
     "an entity of nowhere": b"<a>&x;</a>",
+    "many elements": b"<a>" + b"<b/>" * 1_100_000 + b"</a>",
     "deep elements": b"<a>" * 100_000,
     "an instruction outside": b'<instruction name="PADDB"/>',
 }
