@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.own_guide import guide_text
 
 from mlc_course.commands import select, selection_report
 from mlc_course.commands.cli import USAGE_STATUS, main
@@ -399,6 +400,8 @@ def main(A: T.Buffer((64,), "uint8"), O: T.Buffer((64,), "uint8"), P: T.Buffer((
         ([], "select takes a specification, or one of --list"),
         (["sat_add_u8", "--list"], "a switch that takes none"),
         (["--check-isa", "--level", "avx3"], "no level of instructions"),
+        (["--check-isa", "--intel", __file__], "is not Intel's Intrinsics Guide"),
+        (["--list", "--intel", "guide.xml"], "--intel belongs to --check-isa"),
     ],
 )
 def test_bad_input_is_refused(
@@ -528,10 +531,27 @@ def test_rows_are_checked_and_one_that_differs_is_an_error(
     agreeing = sum(each["verdict"] == "agrees" for each in record["rows"])
     assert f"3 rows: {agreeing} agree, 0 differ" in printed
     wrong = RowCheck(rows[0], (Finding("processor", 256, "differs", note="a = 1 gives 2"),))
-    monkeypatch.setattr(select, "check_rows", lambda rows: [wrong])
+    monkeypatch.setattr(select, "check_rows", lambda rows, guide: [wrong])
     assert main(["select", "--check-isa"]) == select.NOTHING
     printed = capsys.readouterr().out
     assert "a = 1 gives 2" in printed and "1 row: 0 agree, 1 differ" in printed
+
+
+def test_rows_are_held_against_a_guide_that_the_user_brings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = next(each for each in level_of("avx2").rows if each.name == "pcmpgtb")
+    monkeypatch.setattr(select, "EVERY_ROW", (row,))
+    guide = tmp_path / "guide.xml"
+    guide.write_text(guide_text())
+    words = ["select", "--check-isa", "--intel", str(guide)]
+    assert main(words) == select.FOUND
+    printed = capsys.readouterr().out
+    assert "intel 128 256\n" in printed
+    assert "  intel, 512 bits: not read: pcmpgtb of 512 bits gives a mask\n" in printed
+    guide.write_text(guide_text({"pcmpgtb": ("0xff", "0x7f")}))
+    assert main(words) == select.NOTHING
+    assert "  intel, 256 bits: pcmpgtb, lane 0 of _mm256_pcmpgtb: a0 = " in capsys.readouterr().out
 
 
 def test_the_intrinsics_of_tvm_are_checked(
