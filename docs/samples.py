@@ -12,11 +12,13 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import runpy
 import shlex
 import statistics
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +31,10 @@ from mlc_course.dynamic_shape.codegen import planned_kernels
 from mlc_course.dynamic_shape.fusion import plan
 from mlc_course.dynamic_shape.ir import text
 from mlc_course.dynamic_shape.programs import program
+from mlc_course.errors import CourseError
 from mlc_course.exercise import UnmetCheck, check, computes, inner_stride, scheduled
+from mlc_course.instruction_selection.search import RULES_FILE
+from mlc_course.instruction_selection.spec import specification
 from mlc_course.mugraph.codegen import retiled
 from mlc_course.mugraph.cost import cost, target
 from mlc_course.mugraph.cpu_kernels import Cpu, lower
@@ -49,6 +54,12 @@ PICTURE = RESULTS / "ladder.png"
 SAMPLE = re.compile(r"(<!-- sample: ([\w-]+) -->)(.*?)(<!-- end -->)", re.S)
 # Sides of benchmarks/codegen_gpu.py that are not our fused graphs.
 RIVALS = ("unfused", "CuPy", "torch", "torch.compile", "torch fused attention")
+REFUSED_LINES = (
+    "u8 A, u8 B -> u8 O: A / B",
+    "f32 A -> f32 O: A + 1",
+    "u8 A in 0..300 -> u8 O: A",
+    "s32 A, s32 B -> s32 O: A * B",
+)
 LESSON = re.compile(r"^\| (\d+) \| \[([^\]]+)\]\(([^)]+)\) \|", re.M)
 
 
@@ -84,6 +95,32 @@ def command(line: str) -> str:
     words = shlex.split(line)[1:]
     with contextlib.chdir(ROOT):
         return f"$ {line}\n{output(lambda: mlc_course(words)).rstrip()}"
+
+
+def selection(line: str) -> str:
+    """A ``select`` command and what it prints; only programs that the course ships are recorded."""
+    with tempfile.TemporaryDirectory() as folder:
+        own = os.environ.get(RULES_FILE)
+        os.environ[RULES_FILE] = str(Path(folder, "rules.json"))
+        try:
+            printed = command(line)
+        finally:
+            os.environ.pop(RULES_FILE)
+            if own is not None:
+                os.environ[RULES_FILE] = own
+    return printed.replace("; not run here: this processor lacks the level", "")
+
+
+def selection_refusals() -> str:
+    """Lines that are no specifications, with what is said of each."""
+    told = []
+    for line in REFUSED_LINES:
+        try:
+            specification(line)
+        except CourseError as error:
+            notes = getattr(error, "__notes__", ())
+            told.append("\n".join((f"{type(error).__name__}: {error}", *notes)))
+    return fenced("\n\n".join(told))
 
 
 def example(name: str) -> str:
@@ -625,6 +662,12 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "one-kernel-for-all-sizes": one_kernel_for_all_sizes,
     "kernels-beside-numpy": kernels_beside_numpy,
     "other-compilers": other_compilers,
+    "select": lambda: fenced(selection("mlc-course select gauss_121_u8 --level avx2")),
+    "select-refuted": lambda: fenced(
+        selection("mlc-course select median3_u16 --level avx2 --fresh --seconds 120")
+    ),
+    "select-refusals": selection_refusals,
+    "select-in-a-schedule": lambda: example("select_in_a_schedule.py"),
     "instruction-rows": instruction_rows,
     "other-instructions": other_instructions,
 }
@@ -633,6 +676,7 @@ DRAWN_AT_RANDOM = {
     "epsilon",
     "check",
     "all-sizes",
+    "select-refuted",
 }  # their figures differ from run to run, or by machine
 
 

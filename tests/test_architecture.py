@@ -45,6 +45,7 @@ ROOMS = (
     "mlc_course.instruction_selection.insert",
     "mlc_course.instruction_selection.compare",
     "mlc_course.instruction_selection.tvm_intrinsics",
+    "mlc_course.instruction_selection.intel_guide",
     "mlc_course.instruction_selection.semantics",
     "mlc_course.mugraph",
     "mlc_course.mugraph.ir",

@@ -163,6 +163,7 @@ RUN_HERE = {
     "mlc-course superoptimize gqa --target cpu --run": ("--jobs", "1", "--fresh"),
     "mlc-course compile gqa_split_kv --target cuda --out out/gqa.cu": (),
     "mlc-course fuse residual_layer_norm --explain": (),
+    "mlc-course select gauss_121_u8 --level avx2": (),
     "mlc-course ladder matmul_exp_matmul --quick": (),
     "mlc-course tune matmul_exp_matmul --recorded": (),
 }

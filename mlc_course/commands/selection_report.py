@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -63,7 +64,8 @@ class Answer:
         parts.append(list(self._search(explain=explain)))
         if explain:
             parts.append(list(self._tried_over()))
-            parts.append(["events:", *(f"  {line}" for line in self.events if line)])
+            events = (line for line, _ in groupby(self.events) if line)
+            parts.append(["events:", *(f"  {line}" for line in events)])
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
     # ---- parts of the text
@@ -72,13 +74,13 @@ class Answer:
         spec = self.spec
         if spec.line is None:
             result = f"{spec.cell.result} {spec.result.buffer}"
-            yield f"{spec.name}, a loop in TensorIR: {result} = {spec.cell.goal!r}"
+            yield from _wrapped(f"{spec.name}, in TensorIR: {result} = {spec.cell.goal!r}")
         else:
-            yield f"{spec.name}: {spec.line}"
+            yield from _wrapped(f"{spec.name}: {spec.line}")
         if spec.sentence:
-            yield spec.sentence
+            yield from _wrapped(spec.sentence)
         if spec.promise:
-            yield f"promised: {spec.promise}; nothing is said of other inputs"
+            yield from _wrapped(f"promised: {spec.promise}; nothing is said of other inputs")
         here = "" if self.runs_here else "; not run here: this processor lacks the level"
         yield f"level {self.found.level}, registers of {self.width} bits{here}"
 
@@ -97,12 +99,9 @@ class Answer:
         per = 32 * count / (outputs * self.found.cell.result.bytes)
         yield (
             f"{plural(count, 'instruction')} for {plural(outputs, 'output')}, {per:.3g} for 32 "
-            f"bytes of the result; loads, stores and constants not counted"
+            "bytes of the result; loads, stores and constants not counted"
         )
-        yield (
-            "a, b, c: lanes of the registers that an instruction reads, in their order; a0, a1: "
-            "neighbours; wrap(x, s16): the s16 that is x modulo 2^16"
-        )
+        yield from _wrapped("; ".join(_legend(self.registers)))
 
     def _proof(self, *, explain: bool) -> Iterator[str]:
         certificate = self.found.certificate
@@ -114,7 +113,7 @@ class Answer:
             if certificate.reason:
                 yield f"  {certificate.reason}"
         if self.registers is not None:
-            yield (
+            yield from _wrapped(
                 f"layout: each of the {self.registers.outputs} outputs is this program on its own "
                 "operands, node for node, so the proof holds for every lane"
             )
@@ -126,7 +125,7 @@ class Answer:
                 f"no program was found and proved in {found.seconds:.1f} s; "
                 f"{found.tried:,} were tried"
             )
-        yield f"covered: {found.coverage}" if not found.recorded else found.coverage
+        yield from _wrapped(found.coverage if found.recorded else f"covered: {found.coverage}")
         if self.stopped:
             yield "stopped by Ctrl-C: this is what was found until then"
         elif found.recorded:
@@ -151,7 +150,11 @@ class Answer:
             return
         found = self.found
         refuted = (refutation(each) for each in found.refuted if each.whole)
-        undecided = (f"{each.program}: {each.why}" for each in found.undecided if each.whole)
+        undecided = (
+            f"{each.program}: {each.why}"
+            for each in found.undecided
+            if each.whole and each.program != str(found.program)  # it was proved after all
+        )
         for what, lines in (("refuted", refuted), ("not used, undecided", undecided)):
             once = list(dict.fromkeys(lines))
             shown = once if explain else once[:FEW]
@@ -174,7 +177,7 @@ class Answer:
         yield from _wrapped(f"constants: {'; '.join(covered.constants)}")
         yield "a value that is used twice counts twice"
         if covered.lighter:
-            yield (
+            yield from _wrapped(
                 f"lighter: fewer than {plural(self.found.weight, 'instruction')} on registers for "
                 "as many outputs as one register of the narrowest operand or result has"
             )
@@ -262,6 +265,17 @@ def _covered(covered: Covered | None) -> dict[str, Any] | None:
 
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, LINE, subsequent_indent="  ", break_long_words=False)
+
+
+def _legend(registers: RegisterProgram) -> Iterator[str]:
+    """Yield what the letters and functions in the sentences mean, as far as there are any."""
+    said = " ".join(map(registers.sentence_of, range(len(registers.steps))))
+    yield "a, b, c are the registers that an instruction reads, in their order"
+    if re.search(r"\b[abc]0\b", said):
+        yield "a0, a1 are neighbouring lanes of a"
+    if found := re.search(r"\bwrap\(.*, [su](\d+)\)", said):
+        of = found[0].rpartition(", ")[2].rstrip(")")
+        yield f"wrap(x, {of}) is the {of} that is x modulo 2^{of[1:]}"
 
 
 def refutation(each: Refuted) -> str:

@@ -14,6 +14,7 @@ SHOWN = 32  # bytes of output: one AVX2 register
 _X86_BYTES = {"x": 16, "y": 32, "z": 64}
 _X86 = re.compile(r"%([xyz])mm\d+")
 _X86_STORE = re.compile(r"(\w+)\s.*%([xyz])mm\d+(?:, [-\w]*\([^)]*\)|, [-\w]+\(%rip\))$")
+_X86_STACK = re.compile(r"\(%rsp\b")
 _X86_ZERO = re.compile(r"vp?xor\w*\s+(%[xyz]mm\d+), \1, ")
 _X86_MOVE = re.compile(r"vmov(?!msk)|vzero|vbroadcast|vpbroadcast|mov[ad]")
 # How much of its register a store with another mnemonic than vmov writes.
@@ -108,7 +109,7 @@ def _x86(text: str, name: str) -> tuple[int, bool]:
         return 0, False
     store = _X86_STORE.match(text)
     stored = 0
-    if store is not None:
+    if store is not None and not _X86_STACK.search(text):  # a register that is kept for later
         size = _X86_BYTES[store[2]]
         part = (of(size) for pattern, of in _X86_PART if pattern.match(name))
         stored = next(part, size)

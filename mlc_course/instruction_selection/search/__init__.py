@@ -3,7 +3,7 @@
 Read ``events`` first: what a search says while it runs. ``bank`` keeps values, told apart by tests
 (``examples``); ``direct`` searches for one goal, among rows of ``relevance``; ``parts`` takes goals
 apart, and ``solver`` puts programs together by ``rewriting``. ``selection`` is what others ask;
-``rules`` are what was found before.
+``rules`` are what was found before, and ``record`` finds those that the course ships.
 """
 
 from mlc_course.instruction_selection.search.bank import Bank, Batch, Plan

@@ -30,7 +30,7 @@ from mlc_course.instruction_selection.prove import Certificate
 from mlc_course.instruction_selection.spec import Cell
 
 RULES_FILE = "MLC_COURSE_RULES"  # the variable that names the file of one's own rules
-_SHIPPED = "recorded_rules.json"
+SHIPPED = "recorded_rules.json"  # beside this file; ``record`` writes it
 _MOST_LANES, _LONGEST = 64, 10_000  # of a program that a file may hold
 # What data of the wrong kind raises: a list in place of a dictionary, infinity in place of a number
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, UsageError)
@@ -55,6 +55,15 @@ def rule_key(standard: Cell, level: Level) -> str:
     return f"{level}: {operands} -> {standard.result}{into}: {standard.goal!r}"
 
 
+def rule_data(rule: Rule) -> dict[str, object]:
+    """Return a rule as the file has it."""
+    return {
+        "program": encoded(rule.program),
+        "certificate": rule.certificate.to_json(),
+        "tried": rule.tried,
+    }
+
+
 @dataclass
 class Rules:
     """Rules of a file. ``add`` writes the file anew, whole or not at all."""
@@ -63,7 +72,7 @@ class Rules:
 
     def __post_init__(self) -> None:
         self._shipped = json.loads(
-            files("mlc_course.instruction_selection.search").joinpath(_SHIPPED).read_text("utf-8")
+            files("mlc_course.instruction_selection.search").joinpath(SHIPPED).read_text("utf-8")
         )
         self._own: dict[str, object] = {}
         if self.path is not None and self.path.exists():
@@ -91,11 +100,7 @@ class Rules:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(self.path.parent):
             now = _read(self.path) if self.path.exists() else {}  # what others have added since
-            now[rule_key(standard, level)] = {
-                "program": encoded(rule.program),
-                "certificate": rule.certificate.to_json(),
-                "tried": rule.tried,
-            }
+            now[rule_key(standard, level)] = rule_data(rule)
             beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
             beside.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", encoding="utf-8")
             beside.replace(self.path)

@@ -92,8 +92,8 @@ class Selecting:
         self._began = time.monotonic()
         self._best: tuple[CellProgram, Certificate] | None = None
         self._so_far: CellProgram | None = None  # proved by a part of the search, not yet here
-        self._tried, self._seconds, self._recorded = 0, 0.0, False
-        self._out_of_time = False
+        self._tried, self._recorded, self._out_of_time = 0, False, False
+        self._seconds: float | None = None  # once it has ended
         self._covered: Covered | None = None
         self._refuted: list[Refuted] = []
         self._undecided: list[Undecided] = []
@@ -117,7 +117,7 @@ class Selecting:
             self._covered,
             tuple(self._refuted),
             tuple(self._undecided),
-            self._seconds,
+            time.monotonic() - self._began if self._seconds is None else self._seconds,
             self._recorded,
             self._out_of_time,
         )
@@ -177,8 +177,8 @@ class Selecting:
                     yield from self._proved(event.program)
                     continue
                 case Found() if event.cell == standard:
-                    self._so_far = renamed(event.program, names)
-                    event = replace(event, program=self._so_far)
+                    event = replace(event, cell=self.cell, program=renamed(event.program, names))
+                    self._so_far = event.program
                 case _:
                     pass
             yield event

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from tqdm.auto import tqdm
 
-from mlc_course.errors import MachineError, UsageError, check_known
+from mlc_course.errors import CourseError, MachineError, UsageError, check_known
+from mlc_course.instruction_selection.intel_guide import Guide
 from mlc_course.instruction_selection.isa import AVX2, NEON, VNNI, Instruction
 from mlc_course.instruction_selection.semantics.assembled import architecture_of, assembled
+from mlc_course.instruction_selection.semantics.by_guide import refuted_by_guide
 from mlc_course.instruction_selection.semantics.emulator import run_in_emulator
 from mlc_course.instruction_selection.semantics.inputs import (
     COUNT,
@@ -45,7 +48,7 @@ from mlc_course.instruction_selection.semantics.processor import (
 from mlc_course.instruction_selection.semantics.symbolic import proved_by_symbols
 
 Verdict = Literal["agrees", "differs", "left out"]
-PROOF = "symbols"  # the source that is a proof for all inputs, and no run on some
+PROOF, GUIDE = "symbols", "intel"  # the sources that are a proof for all inputs, and no run on some
 EVERY_ROW: tuple[Instruction, ...] = AVX2 + VNNI + NEON
 
 
@@ -113,9 +116,9 @@ class RowCheck:
         """How far the agreement reaches, in words."""
         found = [each for each in self.findings if each.verdict == "agrees"]
         words = f"{self.tried:,} inputs" if self.tried else ""
-        if any(each.complete and each.source != PROOF for each in found):
+        if any(each.complete and each.source not in (PROOF, GUIDE) for each in found):
             words = f"all {words}"
-        proved = any(each.source == PROOF for each in found)
+        proved = any(each.source in (PROOF, GUIDE) for each in found)
         return ", ".join(filter(None, (words, "proved for all" if proved else "")))
 
     def __str__(self) -> str:
@@ -151,23 +154,28 @@ def check_rows(
     broken: bool = False,
     count: int = COUNT,
     progress: bool = True,
+    guide: Guide | None = None,
 ) -> Iterator[RowCheck]:
     """Yield what each source says of each row, with every immediate.
 
     ``sources`` are names of ``SOURCES``, all by default; those that ``left_out`` names cannot be
-    asked here. ``broken`` also counts which wrong meanings of each row the inputs tell apart.
-    ``count`` is the number of inputs where not every one is tried.
+    asked here. With ``guide``, Intel's pseudocode is one more source, ``intel``. ``broken`` also
+    counts which wrong meanings of each row the inputs tell apart. ``count`` is the number of inputs
+    where not every one is tried.
 
     Raises:
         UsageError: there is no such source.
     """
-    asked = tuple(SOURCES) if sources is None else tuple(sources)
+    known = dict(SOURCES)
+    if guide is not None:
+        known[GUIDE] = partial(_by_guide, guide)
+    asked = tuple(known) if sources is None else tuple(sources)
     for each in asked:
-        check_known("no source of meanings", each, SOURCES)
+        check_known("no source of meanings", each, known)
     bar = tqdm(rows, desc="rows", unit=" rows", leave=False, disable=None if progress else True)
     for row in bar:
         fixed = [row if k is None else row.with_immediate(k) for k in immediates(row)]
-        findings = [finding for name in asked for finding in SOURCES[name](fixed, count)]
+        findings = [finding for name in asked for finding in known[name](fixed, count)]
         yield RowCheck(row, tuple(findings), _broken(fixed, count) if broken else None)
 
 
@@ -247,6 +255,23 @@ def _by_symbols(rows: Sequence[Instruction], _: int) -> Iterator[Finding]:
     yield Finding(PROOF, 128, "agrees", complete=True)
 
 
+def _by_guide(guide: Guide, rows: Sequence[Instruction], _: int) -> Iterator[Finding]:
+    """Prove a row equal to Intel's pseudocode of it, at every width."""
+    if architecture_of(rows[0]) != "x86-64":
+        return
+    for width in sorted(rows[0].reach):
+        try:
+            notes = (refuted_by_guide(row, width, guide) for row in rows)
+            note = next(filter(None, notes), None)
+        except CourseError as error:
+            yield Finding(GUIDE, width, "left out", note=f"not read: {_reason(error)}")
+            continue
+        if note is None:
+            yield Finding(GUIDE, width, "agrees", complete=True)
+        else:
+            yield Finding(GUIDE, width, "differs", note=note)
+
+
 Source = Callable[[Sequence[Instruction], int], Iterator[Finding]]
 SOURCES: Mapping[str, Source] = {
     "processor": _on_processor,
@@ -297,8 +322,9 @@ def _emissions(module: Any, made: Sequence[Alone]) -> str:
     return "; ".join(some)
 
 
-def _reason(error: MachineError | UsageError) -> str:
-    return f"{error.what}: {error.got}" if error.got is not None else error.what
+def _reason(error: CourseError) -> str:
+    said = f"{error.what}: {error.got}" if error.got is not None else error.what
+    return ", ".join([said, *getattr(error, "__notes__", ())])
 
 
 def _broken(rows: Sequence[Instruction], count: int) -> BrokenCount:

@@ -1,4 +1,4 @@
-"""Are TVM's own tensor intrinsics what their descriptions say, and do they compile?
+"""Are TVM's own tensor intrinsics what their descriptions say, and do they compile? Are ours?
 
 Read ``checking`` first: the verdict on each. ``vector_reading`` runs vector code in TensorIR on
 formulas, with ``llvm_meanings`` of the LLVM intrinsics that it calls.
@@ -12,6 +12,7 @@ from mlc_course.instruction_selection.tvm_intrinsics.checking import (
     check_intrinsic,
     check_intrinsics,
     compared,
+    read_back,
     run_intrinsic,
 )
 from mlc_course.instruction_selection.tvm_intrinsics.llvm_meanings import LlvmMeaning, meaning_of
@@ -28,6 +29,7 @@ __all__ = [
     "compared",
     "meaning_of",
     "memory_of",
+    "read_back",
     "run",
     "run_intrinsic",
 ]

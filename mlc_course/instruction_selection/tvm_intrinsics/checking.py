@@ -18,8 +18,11 @@ from typing import Any
 import numpy as np
 
 from mlc_course.errors import MachineError, check_known
+from mlc_course.instruction_selection.insert import implementation
 from mlc_course.instruction_selection.integers import const
+from mlc_course.instruction_selection.lower import RegisterProgram
 from mlc_course.instruction_selection.prove import Proved, Refuted, Verdict, prove_equal
+from mlc_course.instruction_selection.spec import Specification
 from mlc_course.instruction_selection.tvm_intrinsics.vector_reading import memory_of, run
 from mlc_course.parallel import run_limited
 from mlc_course.tensor_program.tir import PrimFunc, tvm
@@ -180,6 +183,19 @@ def run_intrinsic(name: str, values: Mapping[str, int]) -> IntrinsicRun:
 
 def _shape(buffer: Any) -> tuple[int, ...]:
     return tuple(map(int, buffer.shape))
+
+
+def read_back(spec: Specification, program: RegisterProgram) -> Verdict:
+    """Prove that what ``insert`` puts into a schedule for a program computes the specification.
+
+    The program is read from the TensorIR that TVM gets, at full width and for all inputs within
+    the promised ranges. So a fault of the lowering or of its text is found, too.
+
+    Raises:
+        UsageError: the TensorIR has an expression or an intrinsic with no meaning.
+    """
+    description = spec.prim_func(program.outputs, offset_factor=1)
+    return compared(description, implementation(spec, program), spec.ranges)
 
 
 def compared(

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 
 from mlc_course.errors import UsageError, check_known
-from mlc_course.instruction_selection.integers import S8, S16, S32, Formula, IntType, wrap
-from mlc_course.instruction_selection.isa import LEVELS
+from mlc_course.instruction_selection.integers import S32, Formula, IntType, wrap
+from mlc_course.instruction_selection.isa import LEVELS, Instruction
 
-_NAME = "llvm."
+BLOCK = 128  # bits within which x86 packs lanes
+_PLAIN = re.compile(r"(?:halves\()?(llvm[\w.]+)\)?")
+_WITH_FLAG = re.compile(r"(llvm[\w.]+)\(\{0\}, T\.bool\(False\)\)")
+
+Registers = Sequence[Sequence[Formula]]
 
 
 @dataclass(frozen=True)
 class LlvmMeaning:
-    """One intrinsic of LLVM: the types that it reads, and its lanes from those of its operands."""
+    """One intrinsic of LLVM: the types that it reads, and its lanes from those of its operands.
+
+    ``lanes`` also takes the intrinsic's immediates, as integers.
+    """
 
     reads: tuple[IntType, ...]
     result: IntType
-    lanes: Callable[[Sequence[Sequence[Formula]]], list[Formula]]
+    lanes: Callable[[Registers, Sequence[int]], list[Formula]]
 
 
 def meaning_of(name: str, operands: Sequence[IntType]) -> LlvmMeaning:
@@ -48,31 +56,75 @@ def meaning_of(name: str, operands: Sequence[IntType]) -> LlvmMeaning:
 @cache
 def _meanings() -> Mapping[str, tuple[LlvmMeaning, ...]]:
     """The meanings of each intrinsic: NEON's have one name for lanes of all widths."""
-    found: dict[str, list[LlvmMeaning]] = {name: [meaning] for name, meaning in _PAIRS.items()}
+    found: dict[str, list[LlvmMeaning]] = {}
     rows = dict.fromkeys(row for level in LEVELS.values() for row in level.rows)
-    for row in rows:
-        if row.kind == "lane" and not row.has_immediate:
-            reads = tuple(read.type for read in row.reads)
-            for name in dict.fromkeys(row.reach.values()):
-                if name.startswith(_NAME):
-                    found.setdefault(name, []).append(LlvmMeaning(reads, row.result, row.lanes))
+    for name, meaning in [*_others(), *(each for row in rows for each in _of_row(row))]:
+        found.setdefault(name, []).append(meaning)
     return MappingProxyType({name: tuple(meanings) for name, meanings in found.items()})
 
 
-def _pairwise(lanes: Sequence[Formula], to: IntType) -> list[Formula]:
-    pairs = zip(lanes[::2], lanes[1::2], strict=True)
-    return [wrap(to, a + b) for a, b in pairs]
+def _of_row(row: Instruction) -> Iterator[tuple[str, LlvmMeaning]]:
+    """Yield the names of the intrinsics that are just this instruction, with the meaning."""
+    reads = tuple(read.type for read in row.reads)
+    for reach in dict.fromkeys(row.reach.values()):
+        named = _PLAIN.fullmatch(reach) or _WITH_FLAG.fullmatch(reach)
+        if named is None or row.kind not in ("lane", "narrow"):
+            continue
+        if row.kind == "narrow" and named[1].startswith("llvm.x86"):
+            yield named[1], LlvmMeaning(reads * 2, row.result, partial(_packed, row))
+        else:
+            yield named[1], LlvmMeaning(reads, row.result, partial(_lanes, row))
 
 
-# Three that the search has no use for: they add neighbours of one register or two.
-_PAIRS: dict[str, LlvmMeaning] = {
-    "llvm.aarch64.neon.smull": LlvmMeaning(
-        (S8, S8), S16, lambda operands: [a * b for a, b in zip(*operands, strict=True)]
-    ),
-    "llvm.aarch64.neon.saddlp": LlvmMeaning(
-        (S16,), S32, lambda operands: _pairwise(operands[0], S32)
-    ),
-    "llvm.aarch64.neon.addp": LlvmMeaning(
-        (S32, S32), S32, lambda operands: _pairwise([*operands[0], *operands[1]], S32)
-    ),
-}
+def _lanes(row: Instruction, registers: Registers, immediates: Sequence[int]) -> list[Formula]:
+    fixed = row.with_immediate(immediates[0]) if row.has_immediate else row
+    return fixed.lanes(registers)
+
+
+def _packed(row: Instruction, registers: Registers, immediates: Sequence[int]) -> list[Formula]:
+    """Return two registers as one, a block of the first and one of the second in turns."""
+    lanes = BLOCK // row.reads[0].type.bits
+    return [
+        row.lane(x)
+        for start in range(0, len(registers[0]), lanes)
+        for register in registers
+        for x in register[start : start + lanes]
+    ]
+
+
+def _others() -> Iterator[tuple[str, LlvmMeaning]]:
+    """Yield intrinsics that are no instruction of the table, or a part of one."""
+    for bits in (8, 16, 32):
+        for signed, sign in ((False, "u"), (True, "s")):
+            of, twice = IntType(signed, bits), IntType(signed, 2 * bits)
+            neon = f"llvm.aarch64.neon.{sign}"
+            yield f"{neon}addlp", LlvmMeaning((of,), twice, partial(_sums_of_pairs, twice))
+            yield f"{neon}rshl", LlvmMeaning((of, of), of, _rounding_shift)
+            yield f"{neon}mull", LlvmMeaning((of, of), twice, _products)
+    yield "llvm.aarch64.neon.addp", LlvmMeaning((S32, S32), S32, partial(_sums_of_pairs, S32))
+
+
+def _sums_of_pairs(to: IntType, registers: Registers, immediates: Sequence[int]) -> list[Formula]:
+    lanes = [x for register in registers for x in register]
+    return [wrap(to, a + b) for a, b in zip(lanes[::2], lanes[1::2], strict=True)]
+
+
+def _products(registers: Registers, immediates: Sequence[int]) -> list[Formula]:
+    return [a * b for a, b in zip(*registers, strict=True)]
+
+
+def _rounding_shift(registers: Registers, immediates: Sequence[int]) -> list[Formula]:
+    """Shift by constants below zero: to the right, rounded."""
+    found = []
+    for a, by in zip(*registers, strict=True):
+        amount = -_constant(by)
+        found.append((a + (1 << (amount - 1))) >> amount)
+    return found
+
+
+def _constant(lane: Formula) -> int:
+    if lane.value is None:
+        raise UsageError(
+            "a shift by an amount that depends on data", expected="a constant", got=lane
+        )
+    return lane.value

@@ -12,14 +12,18 @@ from typing import Any, NoReturn, TypeAlias
 
 from mlc_course.errors import UsageError, check_known
 from mlc_course.instruction_selection.integers import (
+    BOOL,
     Formula,
     IntType,
     const,
+    equals,
+    greater,
     int_type,
     maximum,
     minimum,
     reread,
     var,
+    where,
     wrap,
 )
 from mlc_course.instruction_selection.tvm_intrinsics.llvm_meanings import meaning_of
@@ -45,6 +49,10 @@ _LANEWISE: dict[type, Callable[[Formula, Formula], Formula]] = {
     tirx.BitwiseAnd: lambda a, b: a & b,
     tirx.BitwiseOr: lambda a, b: a | b,
     tirx.BitwiseXor: lambda a, b: a ^ b,
+    tirx.EQ: equals,
+    tirx.GT: greater,
+    tirx.RShift: lambda a, b: a >> _constant(b),
+    tirx.LShift: lambda a, b: a << _constant(b),
 }
 _LLVM_CALLS = ("tirx.call_llvm_pure_intrin", "tirx.call_llvm_intrin")
 _HALVES = ("tirx.vectorlow", "tirx.vectorhigh")
@@ -170,6 +178,12 @@ class _Runner:
                 return [wrap(of, x) for x in self.value(expr.value)]
             case tirx.Broadcast():
                 return self.value(expr.value) * int(expr.lanes)
+            case tirx.Shuffle():
+                lanes = [x for each in expr.vectors for x in self.value(each)]
+                return [lanes[int(each.value)] for each in expr.indices]
+            case tirx.Select():
+                parts = map(self.value, (expr.condition, expr.true_value, expr.false_value))
+                return [where(*lane) for lane in zip(*parts, strict=True)]
             case Call():
                 return self.call(expr, of)
         _refuse(expr)
@@ -184,14 +198,16 @@ class _Runner:
             return lanes[:half] if name == _HALVES[0] else lanes[half:]
         if name not in _LLVM_CALLS:
             _refuse(expr)
-        intrinsic, given = tvm.intrinsic_name(int(expr.args[0].value)), expr.args[1:]
+        intrinsic = tvm.intrinsic_name(int(expr.args[0].value))
+        immediates = [int(each.value) for each in expr.args[1:] if _is_immediate(each)]
+        given = [each for each in expr.args[1:] if not _is_immediate(each)]
         types = [_lane_type(each) for each in given]
         meaning = meaning_of(intrinsic, types)
         registers = [
             reread(self.value(each), has, read)
             for each, has, read in zip(given, types, meaning.reads, strict=True)
         ]
-        return reread(meaning.lanes(registers), meaning.result, of)
+        return reread(meaning.lanes(registers, immediates), meaning.result, of)
 
 
 def _repeated(lanes: list[int], count: int) -> list[int]:
@@ -202,8 +218,19 @@ def _is_vector(buffer: Any) -> bool:
     return "x" in str(buffer.dtype)
 
 
+def _is_immediate(expr: Any) -> bool:
+    return isinstance(expr, tirx.IntImm)
+
+
 def _lane_type(expr: Any) -> IntType:
-    return int_type(str(expr.ty.dtype).partition("x")[0])
+    name = str(expr.ty.dtype).partition("x")[0]
+    return BOOL if name == "bool" else int_type(name)
+
+
+def _constant(lane: Formula) -> int:
+    if lane.value is None:
+        _refuse(lane)
+    return lane.value
 
 
 def _refuse(node: Any) -> NoReturn:

@@ -4,7 +4,8 @@ Read ``candidate_races`` first: candidates that a search kept, and what refuted 
 runs them. ``standing_picture`` draws how long each one stood, ``bits_picture`` the input that
 refuted it, and ``candidate_race`` is the widget. ``standing`` holds a reader's programs, which
 ``program_text`` reads, against tests and the proof. ``loop_races`` and ``bytes_matmul`` are timed
-or recorded; ``rows`` and ``hunted`` are for the exercises.
+or recorded; ``rows`` and ``hunted`` are for the exercises. ``registers_picture`` draws a
+whole program.
 """
 
 from mlc_course.lessons.lesson_14_instruction_selection import blanks, checks
@@ -17,12 +18,12 @@ from mlc_course.lessons.lesson_14_instruction_selection.bytes_matmul import (
 from mlc_course.lessons.lesson_14_instruction_selection.candidate_race import CandidateRace
 from mlc_course.lessons.lesson_14_instruction_selection.candidate_races import (
     PROOF,
+    RACED,
     STOPS,
     Candidate,
     Race,
     Sample,
     race_for,
-    raced,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.hunted import (
     DOT,
@@ -39,6 +40,10 @@ from mlc_course.lessons.lesson_14_instruction_selection.loop_races import (
     recorded_race,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.program_text import read_program
+from mlc_course.lessons.lesson_14_instruction_selection.registers_picture import (
+    register_picture,
+    register_said,
+)
 from mlc_course.lessons.lesson_14_instruction_selection.rows import TO_WRITE
 from mlc_course.lessons.lesson_14_instruction_selection.standing import (
     judged,
@@ -84,6 +89,9 @@ __all__ = [
     "record",
     "record_matmul",
     "recorded_race",
+    "RACED",
+    "register_picture",
+    "register_said",
     "run_race",
     "searched",
     "standing_table",

@@ -11,9 +11,9 @@ from mlc_course.lessons.kit import Choice, Widget, charts, in_range
 from mlc_course.lessons.lesson_14_instruction_selection.bits_picture import bits_said, bits_svg
 from mlc_course.lessons.lesson_14_instruction_selection.candidate_races import (
     PROOF,
+    RACED,
     STOPS,
     race_for,
-    raced,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.standing_picture import (
     candidates_svg,
@@ -28,13 +28,13 @@ AXIS = [f"{stop:,} random tests" for stop in STOPS] + ["the proof"]
 class CandidateRace(Widget):
     """Candidates for a specification, each struck out by the input that refutes it.
 
-    ``specification`` is one of ``raced()``. ``place`` is the slider's: the number of a
+    ``specification`` is one of ``RACED``. ``place`` is the slider's: the number of a
     stop in ``STOPS`` (4, 8, ... 2^20 random tests), or ``PROOF`` after them. ``chosen`` is the
     number of a listed candidate, whose bits are shown; moving the slider chooses one that has just
     been refuted. ``race`` holds the data. Raises ``UsageError`` for values that it cannot show.
     """
 
-    specification = Choice(START, raced())
+    specification = Choice(START, RACED)
     place = traitlets.Int(0).tag(sync=True)
     chosen = traitlets.Int(0).tag(sync=True)
 
@@ -54,7 +54,7 @@ class CandidateRace(Widget):
             specification=specification,
             place=place,
             chosen=chosen,
-            specifications=list(raced()),
+            specifications=list(RACED),
         )
         self._held = False
         self._draw()

@@ -17,9 +17,18 @@ from typing import Any
 
 from mlc_course.errors import check_known
 from mlc_course.instruction_selection.isa import CellProgram, level_of
+from mlc_course.instruction_selection.prove import Certificate, Proved
 from mlc_course.instruction_selection.search import decoded
 from mlc_course.instruction_selection.spec import CATALOGUE, Cell
 
+RACED = (
+    "mul_q15_sat",
+    "gauss_121_u8",
+    "avg_floor_u8",
+    "requant_u8",
+    "dot4_u8s8",
+    "dot4_s8s8_full",
+)  # specifications; ``survey`` says how far each one is searched
 LEVEL = "avx2"
 FIRST, MOST = 2, 20  # powers of two: the tests that every candidate passes, and all random tests
 STOPS = tuple(2**k for k in range(FIRST, MOST + 1))  # numbers of tests at which to look
@@ -49,7 +58,7 @@ class Candidate:
     fell: int | None
     at: Sample | None
     found: int | None
-    proof: str
+    certificate: Certificate | None = field(compare=False)
     equations: tuple[Mapping[str, object], ...] = field(repr=False)
 
     @property
@@ -57,12 +66,17 @@ class Candidate:
         return self.at is None
 
     @property
+    def proof(self) -> str:
+        """A sentence on why the program is right; empty where it is not."""
+        return str(Proved(self.certificate)) if self.certificate else ""
+
+    @property
     def instructions(self) -> int:
         return sum("row" in each for each in self.equations)
 
     def cell_program(self) -> CellProgram:
         """Return the program, to be run or proved."""
-        return decoded(self.equations, level_of(LEVEL).rows)
+        return decoded(list(self.equations), level_of(LEVEL).rows)
 
     def stands(self, place: int) -> bool:
         """Return whether nothing has refuted it at a stop, or at ``PROOF``."""
@@ -129,7 +143,7 @@ class Race:
                 each["fell"],
                 Sample(**each["at"]) if each["at"] else None,
                 each["found"],
-                each["proof"],
+                Certificate.from_json(each["certificate"]) if each["certificate"] else None,
                 tuple(each["equations"]),
             )
             for each in data["listed"]
@@ -144,18 +158,13 @@ class Race:
         )
 
 
-def raced() -> tuple[str, ...]:
-    """Return the specifications of the races that are recorded."""
-    return tuple(_recorded())
-
-
 def race_for(name: str) -> Race:
     """Return the race for a specification as ``survey.record`` wrote it.
 
     Raises:
         UsageError: no such race is recorded.
     """
-    check_known("no race is recorded for", name, _recorded())
+    check_known("no race is recorded for", name, RACED)
     return _recorded()[name]
 
 

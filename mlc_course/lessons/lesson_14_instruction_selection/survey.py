@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -129,14 +129,14 @@ def _judged(drawn: _Drawn, program: CellProgram) -> Candidate:
         if len(differ):
             number = int(differ[0])
             sample = drawn.sample(number + 1)
-            return Candidate(given[0], number + 1, sample, int(found[number]), "", given[1])
+            return Candidate(given[0], number + 1, sample, int(found[number]), None, given[1])
     match prove_cell(cell, program):
-        case Proved() as proof:
-            return Candidate(given[0], None, None, None, str(proof), given[1])
-        case Refuted(model, _, wanted, value) as proof:
+        case Proved(certificate):
+            timeless = replace(certificate, seconds=0.0)
+            return Candidate(given[0], None, None, None, timeless, given[1])
+        case Refuted(model, _, wanted, value):
             inputs = {str(x): model.get(str(x), max(x.lo, 0)) for x in drawn.variables}
-            sample = Sample(inputs, wanted)
-            return Candidate(given[0], None, sample, value, str(proof), given[1])
+            return Candidate(given[0], None, Sample(inputs, wanted), value, None, given[1])
         case unknown:
             raise AssertionError(f"{program}: {unknown}")
 

@@ -40,6 +40,12 @@ def test_stores_of_a_part_of_a_register_count_what_they_store() -> None:
         assert sum(found.instructions.values()) == counts
 
 
+def test_a_register_that_is_kept_on_the_stack_is_no_result() -> None:
+    for place, stored in (("(%rcx)", 32), ("64(%rsp)", 0), ("(%rbp,%rax)", 32)):
+        text = f".LBB0_1:\nvpaddb %ymm1, %ymm0, %ymm0\nvmovdqa %ymm0, {place}\njne .LBB0_1\nretq"
+        assert vector_instructions(listing(text)).stored_bytes == stored
+
+
 def test_a_zeroed_register_is_no_work() -> None:
     text = ".LBB0_1:\nvpxor %xmm0, %xmm0, %xmm0\nvmovdqu %ymm0, (%rcx)\njne .LBB0_1\nretq"
     found = vector_instructions(listing(text))

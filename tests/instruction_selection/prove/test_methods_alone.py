@@ -198,7 +198,7 @@ def test_a_question_that_no_method_decides_is_unknown() -> None:
     assert isinstance(verdict, Unknown)
     assert str(verdict) == (
         "Not known: no method decides a question of 18,446,744,073,709,551,616 inputs,"
-        " and 1,048,576 of them show no difference."
+        " and those tried show no difference."
     )
 
 

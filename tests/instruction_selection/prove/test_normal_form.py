@@ -218,3 +218,16 @@ def test_a_product_of_long_sums_is_not_multiplied_out() -> None:
     many = [variable(f"x{i}", U8) for i in range(20)]
     (value,) = NormalForm().values([sum(many[:10], A) * sum(many[10:], B)])
     assert len(value.terms) == 1
+
+
+def test_intervals_hold_where_a_positive_part_is_inside_another_and_multiplied_by_it() -> None:
+    a, b = var("a", -4, 4), var("b", -3, 3)
+    inner = maximum(a, 0)
+    outer = maximum(inner + b, 0)
+    for made in (inner * outer + inner + outer, inner * inner - outer * b, outer * outer - inner):
+        (value,) = NormalForm().values([made])
+        for x in range(-4, 5):
+            for y in range(-3, 4):
+                found = value_by_python(made, {a: x, b: y})
+                assert value.lo <= found <= value.hi
+                assert value_of(dict(value.terms), {a: x, b: y}) == found

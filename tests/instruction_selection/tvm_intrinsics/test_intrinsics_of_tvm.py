@@ -120,7 +120,7 @@ def test_what_has_no_meaning_is_refused() -> None:
 
 def test_intrinsics_of_one_name_are_told_apart_by_their_lanes() -> None:
     a, b = variable("a", S8), variable("b", S8)
-    assert meaning_of("llvm.aarch64.neon.smull", [S8, S8]).lanes([[a], [b]]) == [a * b]
+    assert meaning_of("llvm.aarch64.neon.smull", [S8, S8]).lanes([[a], [b]], []) == [a * b]
     assert meaning_of("llvm.aarch64.neon.udot", [S32, U8, U8]).result == U32
     assert meaning_of("llvm.x86.avx512.vpdpbusd.512", [S32, S32, S32]).reads == (S32, U8, S8)
     assert meaning_of("llvm.aarch64.neon.addp", [S32, S32]).result == S32

@@ -7,9 +7,9 @@ import pytest
 from mlc_course.errors import UsageError
 from mlc_course.lessons.lesson_14_instruction_selection import (
     PROOF,
+    RACED,
     CandidateRace,
     race_for,
-    raced,
 )
 
 
@@ -48,7 +48,7 @@ def test_the_proof_refutes_what_a_million_tests_did_not(widget: CandidateRace) -
     assert "1 is right for all 2^32" in widget.status
 
 
-@pytest.mark.parametrize("name", raced())
+@pytest.mark.parametrize("name", RACED)
 def test_every_specification_can_be_chosen(widget: CandidateRace, name: str) -> None:
     widget.place, widget.chosen = PROOF, 3
     widget.specification = name
@@ -96,7 +96,7 @@ def test_a_widget_of_no_race_is_refused() -> None:
         CandidateRace(place=99)
 
 
-@pytest.mark.parametrize("name", raced())
+@pytest.mark.parametrize("name", RACED)
 def test_a_printed_page_has_the_whole_race(name: str) -> None:
     page = CandidateRace(name).static_html()
     race = race_for(name)
