@@ -45,6 +45,7 @@ from mlc_course.lessons.lesson_14_instruction_selection.registers_picture import
     register_said,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.rows import TO_WRITE
+from mlc_course.lessons.lesson_14_instruction_selection.shipped_intrinsic import tvm_dot
 from mlc_course.lessons.lesson_14_instruction_selection.standing import (
     judged,
     searched,
@@ -56,7 +57,6 @@ from mlc_course.lessons.lesson_14_instruction_selection.standing_picture import 
     curve_svg,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.survey import run_race
-from mlc_course.lessons.lesson_14_instruction_selection.tvm_dot import tvm_dot
 
 __all__ = [
     "Candidate",
