@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, assert_never
 
 from mlc_course.instruction_selection.lower import RegisterProgram
-from mlc_course.instruction_selection.prove import Method
 from mlc_course.instruction_selection.search import (
     Covered,
     Event,
@@ -27,13 +26,6 @@ from mlc_course.units import plural
 
 FEW = 6  # candidates that are shown without --explain
 LINE = 100
-METHODS: Mapping[Method, str] = {
-    "same formula": "The program's formula is the specification's, node for node.",
-    "normal form": "Both formulas were rewritten to a normal form, and the two are the same.",
-    "each sum one variable": "With sums as variables there are few values: all were computed.",
-    "tables": "Parts with the same table of values are the same, and so is then the whole.",
-    "all inputs": "Every input of the formulas, or of parts of them, was computed on both sides.",
-}
 
 
 @dataclass(frozen=True)
@@ -107,11 +99,9 @@ class Answer:
         certificate = self.found.certificate
         assert certificate is not None
         inputs = f"all inputs with {self.spec.promise}" if self.spec.promise else "all inputs"
-        yield f"proved for {inputs}; method: {replace(certificate, reason=None)}"
-        if explain:
-            yield f"  {METHODS[certificate.method]}"
-            if certificate.reason:
-                yield f"  {certificate.reason}"
+        yield f"proved for {inputs}: {replace(certificate, reason=None)}"
+        if explain and certificate.reason:
+            yield f"  {certificate.reason}"
         if self.registers is not None:
             yield from _wrapped(
                 f"layout: each of the {self.registers.outputs} outputs is this program on its own "

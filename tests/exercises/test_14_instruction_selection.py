@@ -25,7 +25,7 @@ INPUTS: dict[str, object] = {
     "scale": {"A": 32767},
     "size": {"A": -32768},
     "blur": {"A": 0, "B": 255, "D": 255},
-    "dot": {"C": 0, "A": [-1, 0, 0, 0], "B": [-128, 0, 0, 0]},
+    "dot": {"C": 0, "A": [205, 205, 0, 0], "B": [80, 80, 0, 0]},
 }
 LOW = "pmaddwd({1}, pmaddubsw(pand(A, {127}), B))"
 TOP = "pmaddwd({1}, pmaddubsw(pand(A, {128}), B))"
@@ -118,10 +118,14 @@ WRONG = [
     ("refute-test", inputs(blur={"A": 0, "B": 255}), "blur: not an input"),
     (
         "refute-test",
-        inputs(dot={"C": 0, "A": [127] * 4, "B": [-128] * 4}),
+        inputs(dot={"C": 0, "A": [205, 204, 205, 204], "B": [80] * 4}),
         "dot: the candidate is right at this input",
     ),
-    ("refute-test", inputs(dot={"C": 0, "A": -1, "B": -128}), "dot: A has no such value"),
+    (
+        "refute-test",
+        inputs(dot={"C": 0, "A": [255] * 4, "B": [80] * 4}),
+        "dot: A has no such value",
+    ),
     # 3a. Promises
     ("mend-test", promise(...), "there is no answer yet"),
     ("mend-test", promise({}), "not a promise"),
@@ -185,7 +189,7 @@ RIGHT = [
     ("refute-test", inputs(scale={"A": 32736}, blur={"A": 0, "B": 0, "D": 1})),
     (
         "refute-test",
-        inputs(dot={"C": 7, "A": [0, 0, -5, 1], "B": (0, 0, -128, 0)}),
+        inputs(dot={"C": 7, "A": [0, 0, 205, 205], "B": (0, 0, -80, -80)}),
     ),
     ("mend-test", promise({"B": [-64, 64]})),
     ("mend-test", promise({"A": [0, 202], "B": (-81, 81)})),

@@ -30,10 +30,10 @@ ASSUMED_S = 45.0  # for a lesson that ``benchmarks/lessons.py`` has not timed on
 MOST_IMPORTS = 5
 # Words that a lesson may use before the course gives them another, narrower sense.
 EVERYDAY = {
-    "bank", "binding", "block", "broadcast", "cell", "complete", "counter-example", "cycle", "depend",
-    "fetched", "hit", "hole", "intermediate", "level", "line", "lower", "nest", "norm", "order",
-    "own", "page", "part", "pattern", "race", "set", "shared memory", "sound", "thread", "vector",
-    "virtual machine", "way",
+    "bank", "binding", "block", "broadcast", "cell", "complete", "counter-example", "cycle",
+    "depend", "fetched", "hit", "hole", "intermediate", "level", "line", "lower", "nest", "norm",
+    "order", "own", "page", "part", "pattern", "race", "set", "shared memory", "sound", "thread",
+    "vector", "virtual machine", "way",
 }  # fmt: skip
 
 

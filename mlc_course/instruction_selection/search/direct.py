@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +68,8 @@ from mlc_course.instruction_selection.spec import Cell
 
 # Programs of one number of instructions that are proved before more tests are asked for.
 MOST_PROOFS = 8
+# Pairs whose sum agrees with the goal that are looked at: few tests leave tens of thousands.
+MOST_PAIRS = 1000
 
 Prover = Callable[[Cell, CellProgram], Verdict]
 
@@ -209,7 +212,9 @@ class DirectSearch:
             late = time.monotonic() > self.deadline
             if not last and not late:
                 bank.seal(count)
-                hits += self._sums(bank, count)
+                pairs = list(islice(self._sums(bank, count), MOST_PAIRS))
+                complete = complete and len(pairs) < MOST_PAIRS
+                hits += pairs
             yield Tried(self.cell.name, count, total, bank.kept)
             tests, proofs = len(self.tests), 0
             for hit in sorted(hits, key=lambda each: each.rank):
@@ -371,10 +376,9 @@ class DirectSearch:
         cycles = sum(x.cycles for x in program.instructions)
         return Hit(weight_of(program, unit_of(self.cell)), cycles, program)
 
-    def _sums(self, bank: Bank, count: int) -> list[Hit]:
-        """Return pairs of kept values whose sum or difference is a goal, one of them new."""
+    def _sums(self, bank: Bank, count: int) -> Iterator[Hit]:
+        """Yield pairs of kept values whose sum or difference is a goal, one of them new."""
         result = self.cell.result
-        hits: list[Hit] = []
         ways = [(sign, row) for sign in (1, -1) if (row := self.combining(sign))]
         for shape, group in bank.groups.items():
             if shape.bytes != result.bytes or shape.bits != result.bits:
@@ -396,10 +400,9 @@ class DirectSearch:
                             ]
                         )
                         for need, other_first in needs:
-                            hits += self._pairs(
+                            yield from self._pairs(
                                 bank, row, shape, start, need, other_first, accumulator
                             )
-        return hits
 
     def _pairs(
         self,
@@ -410,8 +413,7 @@ class DirectSearch:
         need: npt.NDArray[np.unsignedinteger],
         other_first: bool,
         accumulator: str | None,
-    ) -> list[Hit]:
-        hits = []
+    ) -> Iterator[Hit]:
         raw = np.ascontiguousarray(need).view(np.uint8)
         for number, place in bank.places_of(bank.fingerprints(raw, shape)):
             same = bank.groups[place.shape].raw[place.row]
@@ -422,5 +424,4 @@ class DirectSearch:
             other = bank.equations(place, equations)
             operands = (other, here) if other_first else (here, other)
             equations.append(Equation(row, operands, row.result, 1))
-            hits.append(self._hit(equations, accumulator))
-        return hits
+            yield self._hit(equations, accumulator)

@@ -2,10 +2,10 @@
 
 Read ``candidate_races`` first: candidates that a search kept, and what refuted each; ``survey``
 runs them. ``standing_picture`` draws how long each one stood, ``bits_picture`` the input that
-refuted it, and ``candidate_race`` is the widget. ``standing`` holds a reader's programs, which
-``program_text`` reads, against tests and the proof. ``loop_races`` and ``bytes_matmul`` are timed
-or recorded; ``rows`` and ``hunted`` are for the exercises. ``registers_picture`` draws a
-whole program.
+refuted it, and ``candidate_race`` is the widget; ``registers_picture`` draws a whole program.
+``standing`` holds a reader's programs, which ``program_text`` reads, against tests and the proof.
+``loop_races`` and ``bytes_matmul`` are timed or recorded; ``rows`` and ``hunted`` are for the
+exercises.
 """
 
 from mlc_course.lessons.lesson_14_instruction_selection import blanks, checks
@@ -45,6 +45,7 @@ from mlc_course.lessons.lesson_14_instruction_selection.registers_picture import
     register_said,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.rows import TO_WRITE
+from mlc_course.lessons.lesson_14_instruction_selection.shipped_intrinsic import tvm_dot
 from mlc_course.lessons.lesson_14_instruction_selection.standing import (
     judged,
     searched,
@@ -56,7 +57,6 @@ from mlc_course.lessons.lesson_14_instruction_selection.standing_picture import 
     curve_svg,
 )
 from mlc_course.lessons.lesson_14_instruction_selection.survey import run_race
-from mlc_course.lessons.lesson_14_instruction_selection.tvm_dot import tvm_dot
 
 __all__ = [
     "Candidate",
@@ -64,6 +64,7 @@ __all__ = [
     "DOT",
     "LoopRace",
     "PROOF",
+    "RACED",
     "Race",
     "STOPS",
     "Sample",
@@ -84,12 +85,10 @@ __all__ = [
     "matmul_schedule",
     "packed",
     "race_for",
-    "raced",
     "read_program",
     "record",
     "record_matmul",
     "recorded_race",
-    "RACED",
     "register_picture",
     "register_said",
     "run_race",

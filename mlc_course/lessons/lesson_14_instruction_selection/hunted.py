@@ -41,8 +41,8 @@ TO_REFUTE: Mapping[str, Candidate] = {
         "pavgb(B, pavgb(D, psubusb(A, {1})))",
     ),
     "dot": Candidate(
-        "s32 C, s8*4 A, s8*4 B -> s32 C: C + A * B",
-        "paddd(C, pmaddwd({1}, pmaddubsw(pabsb(A), psignb(B, A))))",
+        "s32 C, u8*4 A in 0..205, s8*4 B in -80..80 -> s32 C: C + A * B",
+        "paddd(C, pmaddwd({1}, pmaddubsw(A, B)))",
     ),
 }
 THREE = "paddd(C, pmaddwd({1}, pmaddubsw(A, B)))"  # TVM's three instructions

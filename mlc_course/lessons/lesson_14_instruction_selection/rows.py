@@ -1,8 +1,8 @@
 """Rows of the table that a reader writes from the words of a manual: as data, read as formulas.
 
 A row is ``{"reads": "s16*2, s16*2", "result": "s32", "lane": "wrap(s32, a[0] * b[0] + ...)"}``:
-what one lane of the result is, over exact integers. Operands are ``a``, ``b``, ``c`` in their order; an
-operand of which several lanes are read is a list.
+what one lane of the result is, over exact integers. Operands are ``a``, ``b``, ``c`` in their
+order; an operand of which several lanes are read is a list.
 """
 
 from __future__ import annotations
