@@ -149,7 +149,7 @@ class Answer:
         found = self.found
         refuted = (refutation(each) for each in found.refuted if each.whole)
         undecided = (
-            f"{each.program}: {each.why}"
+            f"{each.program}: {each.why.removeprefix('Not known: ')}"
             for each in found.undecided
             if each.whole and each.program != str(found.program)  # it was proved after all
         )
