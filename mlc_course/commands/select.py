@@ -156,7 +156,11 @@ def _select(
     found = search.result
     if found.out_of_time:
         not_recorded = not_recorded or "the time limit ended the search"
-    registers, problem = _lowered(spec, found, width)
+    registers, problem = None, None
+    try:
+        registers, problem = _lowered(spec, found, width)
+    except KeyboardInterrupt:
+        stopped = True
     answer = Answer(
         spec=spec,
         found=found,
@@ -210,7 +214,7 @@ def _follow(search: Selecting, events: list[str]) -> tuple[bool, str]:
                     bar.update(event.tried)
         except KeyboardInterrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one loses nothing
-            return True, "stopped before"
+            return True, "stopped before the search ended"
         except OSError as error:  # of the file of rules; the program is there
             return False, str(error)
     return False, ""

@@ -69,6 +69,14 @@ class Answer:
             yield from _wrapped(f"{spec.name}, in TensorIR: {result} = {spec.cell.goal!r}")
         else:
             yield from _wrapped(f"{spec.name}: {spec.line}")
+        moved = {
+            name: f"{place.buffer}[{', '.join(map(str, place.at(0, 0)))}]"
+            for name, place in spec.places.items()
+            if place.buffer != name
+        }
+        if moved:
+            where = ", ".join(f"{name} begins at {at}" for name, at in moved.items())
+            yield from _wrapped(f"for the first output, {where}")
         if spec.sentence:
             yield from _wrapped(spec.sentence)
         if spec.promise:
@@ -141,14 +149,15 @@ class Answer:
         found = self.found
         refuted = (refutation(each) for each in found.refuted if each.whole)
         undecided = (
-            f"{each.program}: {each.why}"
+            f"{each.program}: {each.why.removeprefix('Not known: ')}"
             for each in found.undecided
             if each.whole and each.program != str(found.program)  # it was proved after all
         )
         for what, lines in (("refuted", refuted), ("not used, undecided", undecided)):
             once = list(dict.fromkeys(lines))
             shown = once if explain else once[:FEW]
-            yield from (f"{what}: {line}" for line in shown)
+            for line in shown:
+                yield from _wrapped(f"{what}: {line}")
             if len(once) > len(shown):
                 yield f"{what}: {len(once) - len(shown)} more, see --explain"
         refuted_parts = sum(not each.whole for each in found.refuted)

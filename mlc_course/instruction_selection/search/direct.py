@@ -86,6 +86,7 @@ class Limits:
     kept: int = 3_000_000
     compared: int = 100_000_000
     improved: int = 100_000_000  # programs to try, after one is found, for one of less weight
+    as_light: int = 3_000_000  # ... and for one of the same weight that takes fewer cycles
 
 
 @dataclass(frozen=True)
@@ -190,12 +191,9 @@ class DirectSearch:
         best = self.known
         covered, complete = 0, True
         for count in range(1, self.limits.instructions + 1):
-            bound = best.weight if best else None
-            plans = [
-                plan
-                for plan in bank.plans_for(self.table, count)
-                if bound is None or bank.least_weight(plan) < bound
-            ]
+            plans = list(bank.plans_for(self.table, count))
+            if best is not None:
+                plans = self._worth_it(bank, plans, best)
             total = sum(plan.size for plan in plans)
             if total > self.limits.kept and self.cell.reduces:
                 complete = False
@@ -212,16 +210,18 @@ class DirectSearch:
             late = time.monotonic() > self.deadline
             if not last and not late:
                 bank.seal(count)
-                pairs = list(islice(self._sums(bank, count), MOST_PAIRS))
+                pairs = list(islice(self._sums(bank, count, best), MOST_PAIRS))
                 complete = complete and len(pairs) < MOST_PAIRS
                 hits += pairs
             yield Tried(self.cell.name, count, total, bank.kept)
             tests, proofs = len(self.tests), 0
             for hit in sorted(hits, key=lambda each: each.rank):
-                if (best and hit.weight >= best.weight) or hit.program in self.blocked:
+                if best and hit.rank[:2] >= (best.weight, _cycles(best.program)):
+                    break
+                if hit.program in self.blocked:
                     continue
                 if proofs == MOST_PROOFS:
-                    complete = False
+                    complete = complete and best is not None and hit.weight >= best.weight
                     break
                 proofs += 1
                 verdict = self.prover(self.cell, hit.program)
@@ -267,6 +267,14 @@ class DirectSearch:
         if best and best is not self.known:
             yield best
         return False
+
+    def _worth_it(self, bank: Bank, plans: Sequence[Plan], best: Found) -> list[Plan]:
+        """Return plans whose programs may be lighter than the best, or as light but faster."""
+        weighed = [(plan, bank.least_weight(plan)) for plan in plans]
+        as_light = [plan for plan, least in weighed if least <= best.weight]
+        if sum(plan.size for plan in as_light) <= self.limits.as_light:
+            return as_light
+        return [plan for plan, least in weighed if least < best.weight]
 
     def _bank(self) -> Bank:
         bank = Bank(
@@ -373,11 +381,14 @@ class DirectSearch:
             equations.append(Equation(adder, (last, last - 1), adder.result, 1))
             absorbed(equations, last)
         program = folded(program_of(equations))
-        cycles = sum(x.cycles for x in program.instructions)
-        return Hit(weight_of(program, unit_of(self.cell)), cycles, program)
+        return Hit(weight_of(program, unit_of(self.cell)), _cycles(program), program)
 
-    def _sums(self, bank: Bank, count: int) -> Iterator[Hit]:
-        """Yield pairs of kept values whose sum or difference is a goal, one of them new."""
+    def _sums(self, bank: Bank, count: int, best: Found | None) -> Iterator[Hit]:
+        """Yield pairs of kept values whose sum or difference is a goal, one of them new.
+
+        Those that weigh more than the best program are left out.
+        """
+        most = best.weight if best else None
         result = self.cell.result
         ways = [(sign, row) for sign in (1, -1) if (row := self.combining(sign))]
         for shape, group in bank.groups.items():
@@ -401,7 +412,7 @@ class DirectSearch:
                         )
                         for need, other_first in needs:
                             yield from self._pairs(
-                                bank, row, shape, start, need, other_first, accumulator
+                                bank, row, shape, start, need, other_first, accumulator, most
                             )
 
     def _pairs(
@@ -413,9 +424,14 @@ class DirectSearch:
         need: npt.NDArray[np.unsignedinteger],
         other_first: bool,
         accumulator: str | None,
+        most: int | None,
     ) -> Iterator[Hit]:
         raw = np.ascontiguousarray(need).view(np.uint8)
+        here_weights = bank.groups[shape].weights[start:]
         for number, place in bank.places_of(bank.fingerprints(raw, shape)):
+            weight = here_weights[number] + bank.groups[place.shape].weights[place.row]
+            if most is not None and weight >= most:
+                continue
             same = bank.groups[place.shape].raw[place.row]
             if len(same) != raw.shape[1] or not (same == raw[number]).all():
                 continue
@@ -425,3 +441,7 @@ class DirectSearch:
             operands = (other, here) if other_first else (here, other)
             equations.append(Equation(row, operands, row.result, 1))
             yield self._hit(equations, accumulator)
+
+
+def _cycles(program: CellProgram) -> float:
+    return sum(x.cycles for x in program.instructions)
