@@ -126,7 +126,12 @@ class Answer:
                 f"no program was found and proved in {found.seconds:.1f} s; "
                 f"{found.tried:,} were tried"
             )
-        yield from _wrapped(found.coverage if found.recorded else f"covered: {found.coverage}")
+        covered = found.coverage
+        if not found.recorded:
+            in_parts = found.covered is None and not self.stopped
+            more = "; it was searched in parts, not as a whole" if in_parts else ""
+            covered = f"covered: {covered}{more}"
+        yield from _wrapped(covered)
         if self.stopped:
             yield "stopped by Ctrl-C: this is what was found until then"
         elif found.recorded:

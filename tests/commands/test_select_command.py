@@ -292,6 +292,14 @@ def test_a_time_that_is_too_short_says_what_was_covered_and_what_comes_next(
     assert "next come those of" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_cell_that_is_too_large_as_a_whole_was_searched_in_parts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["select", "sobel_x_u8", "--level", "avx2", "--seconds", "100"]) == select.FOUND
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "programs were tried; it was searched in parts, not as a whole" in printed
+
+
 def test_a_search_that_ends_by_itself_says_so(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
