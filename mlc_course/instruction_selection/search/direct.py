@@ -71,6 +71,8 @@ MOST_PROOFS = 8
 # Pairs whose sum agrees with the goal that are looked at: few tests leave tens of thousands.
 MOST_PAIRS = 1000
 
+MOST_RESTARTS = 8  # for a lighter program than the one that was found
+
 Prover = Callable[[Cell, CellProgram], Verdict]
 
 
@@ -121,6 +123,7 @@ class DirectSearch:
         self.rng = np.random.default_rng(self.seed)
         self.tests = first_tests(self.cell, self.rng)
         self.blocked: set[CellProgram] = set()
+        self.restarts = 0  # after a program was found
 
     # --- what there is to work with ---------------------------------------------------------------
 
@@ -227,6 +230,7 @@ class DirectSearch:
                 verdict = self.prover(self.cell, hit.program)
                 if isinstance(verdict, Proved):
                     best = Found(self.cell, hit.program, hit.weight, str(verdict))
+                    yield best
                 elif isinstance(verdict, RefutedBy):
                     yield Refuted(
                         self.cell.name,
@@ -243,10 +247,12 @@ class DirectSearch:
                     yield Undecided(self.cell.name, str(hit.program), str(verdict), self.whole)
             if late:
                 break
-            if len(self.tests) > tests:
-                if best is None:
+            if len(self.tests) > tests:  # they tell values apart that were taken for one
+                if best is None or self.restarts < MOST_RESTARTS:
+                    self.restarts += best is not None
+                    self.known = best
                     return True
-                complete = False  # values that the new tests tell apart were taken for one
+                complete = False
             covered = count if complete else covered
             if last:
                 break
@@ -264,8 +270,6 @@ class DirectSearch:
             self.whole,
             self.accumulator or "",
         )
-        if best and best is not self.known:
-            yield best
         return False
 
     def _worth_it(self, bank: Bank, plans: Sequence[Plan], best: Found) -> list[Plan]:
