@@ -193,7 +193,7 @@ class DirectSearch:
         bank = self._bank()
         best = self.known
         covered, complete = 0, True
-        for count in range(1, self.limits.instructions + 1):
+        for count in range(self.limits.instructions + 1):
             plans = list(bank.plans_for(self.table, count))
             if best is not None:
                 plans = self._worth_it(bank, plans, best)
@@ -205,18 +205,19 @@ class DirectSearch:
             last = total > self.limits.kept
             if total > (self.limits.improved if best else self.limits.compared):
                 break
-            hits = []
+            hits = [] if count else self._leaves(bank)
             for plan in plans:
                 hits += self._hits_of(bank, plan, keep=not last)
                 if time.monotonic() > self.deadline:
                     break
             late = time.monotonic() > self.deadline
-            if not last and not late:
+            if count and not last and not late:
                 bank.seal(count)
                 pairs = list(islice(self._sums(bank, count, best), MOST_PAIRS))
                 complete = complete and len(pairs) < MOST_PAIRS
                 hits += pairs
-            yield Tried(self.cell.name, count, total, bank.kept)
+            if count:
+                yield Tried(self.cell.name, count, total, bank.kept)
             tests, proofs = len(self.tests), 0
             for hit in sorted(hits, key=lambda each: each.rank):
                 if best and hit.rank[:2] >= (best.weight, _cycles(best.program)):
@@ -331,6 +332,19 @@ class DirectSearch:
             rest = goal.view(kind) - self._as_bytes(column).view(kind)
             found.append((rest.view(np.uint8), self.accumulator))
         return found
+
+    def _leaves(self, bank: Bank) -> list[Hit]:
+        """Return the operands and constants that are the result: programs of no instruction."""
+        shape = Shape(self.cell.result.bytes, self.cell.result.bits)
+        if shape not in bank.groups:
+            return []
+        goal = self._goal_bytes(bank.tests)
+        hits = []
+        for row in np.flatnonzero((bank.groups[shape].raw == goal).all(1)):
+            equations: list[Equation] = []
+            bank.equations(Place(shape, int(row)), equations)
+            hits.append(self._hit(equations, None))
+        return hits
 
     def _hits_of(self, bank: Bank, plan: Plan, *, keep: bool) -> list[Hit]:
         """Compare all candidates of a plan with the goals, and keep them if asked to."""
