@@ -17,7 +17,7 @@ FOUND = {  # what a cell must say, whatever the machine
     "insert-select": r"pavgb.*psubb.*paddb.*pavgb.*store v6: 32 outputs",
     "insert-dot": r"^Proved.*Our program is [\d.]+ times",
     "proof-all": r"16,777,216 inputs, different on 0",
-    "proof-reasons": r"adding -1 takes .* to 32767.*0\.\.128:\s+Proved.*0\.\.129:\s+Different",
+    "proof-reasons": r"adding -1 takes .* to 32767.*0\.\.100:\s+Proved.*0\.\.200:\s+Different",
     "proof-pack": r"In v5 the outputs are out of order",
     "proof-layout": r"output 8 of the registers is not the cell program's.*on cell 16",
     "break-words": r"our program +1 vpaddusb.*as a u8 select +1 vpaddusb",

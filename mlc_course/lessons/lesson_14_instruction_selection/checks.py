@@ -210,7 +210,7 @@ def _places(value: Any) -> str:
             "these are not the places that hold another output",
             expected="each place whose output is not its own, and no other",
             got=f"{missing} missing, {more} too many",
-            hint="the listing says for each register which outputs it holds, in its order",
+            hint="which output does each place of the register hold, from the first one on?",
         )
     return f"{len(wrong)} of {PLACES} places are wrong"
 
@@ -242,11 +242,11 @@ class Restores:
             )
         try:
             check_layout(spec.cell, program, with_permutation(registers, found))
-        except WrongResult as error:
+        except WrongResult:
             raise UnmetCheck(
                 f"{place}: outputs are in other places than in memory",
                 expected=f"held = {held} becomes {sorted(held)}",
                 got=[held[lane] for lane in found],
-                hint=f"lane i of the result is lane order[i] of the register. {error.what}",
+                hint="lane i of the new register is lane order(held)[i] of the old one",
             ) from None
         return f"{place}: every output is in its place"

@@ -20,6 +20,11 @@ from mlc_course.lessons.lesson_14_instruction_selection.program_text import read
 
 WIDTH = 88
 SHOWN = 6  # refuted candidates of a search
+STYLE = """
+.mlc-standing td:first-child { font-family: var(--jp-code-font-family, monospace);
+  font-size: 12px; white-space: nowrap; }
+.mlc-standing td:nth-child(2) { text-align: right !important; padding-right: 24px; }
+"""
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,10 @@ def count_exposed(cell: Cell, found: Formula, *, tests: int, seed: int = 0) -> i
 
 def standing_table(rows: Sequence[Standing]) -> HTML:
     """Show candidates, a row each: the tests that expose it, and the verdict in words."""
-    head = ("candidate", f"wrong on, of {rows[0].tests:,} random inputs", "the proof says")
+    head = ("candidate", f"wrong on, of {rows[0].tests:,}", "the proof says")
     lines = [(each.program, f"{each.exposed:,}", verdict_text(each.verdict)) for each in rows]
-    return HTML(f'<div class="mlc">{table(head, lines, kind="mlc-runs")}</div>')  # type: ignore[no-untyped-call]
+    shown = table(head, lines, kind="mlc-review mlc-standing")
+    return HTML(f'<style>{STYLE}</style><div class="mlc">{shown}</div>')  # type: ignore[no-untyped-call]
 
 
 def verdict_text(verdict: Verdict) -> str:

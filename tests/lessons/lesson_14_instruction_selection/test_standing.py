@@ -20,7 +20,7 @@ def test_a_right_program_is_exposed_by_no_test_and_proved() -> None:
     assert "equal for all inputs" in verdict_text(right.verdict)
     assert "A = " in verdict_text(wrong.verdict)
     shown = standing_table([right, wrong]).data
-    assert "of 1,000 random inputs" in shown and "pavgb(A, B)" in shown
+    assert "wrong on, of 1,000" in shown and "pavgb(A, B)" in shown
 
 
 def test_tests_keep_to_promised_ranges() -> None:
