@@ -99,7 +99,8 @@ def run(
         explain,
         measured,
         json_path,
-        record_in(rules_path, fresh=fresh),
+        rules_path,
+        fresh,
     )
 
 
@@ -143,13 +144,15 @@ def _select(
     explain: bool,
     measured: bool,
     json_path: Path | None,
-    record: Record,
+    rules_path: Path | None,
+    fresh: bool,
 ) -> int:
     spec = named_specification(source)
     width = level.width if width is None else width
     check_width(width, level)
     if measured:
         check_level(level.name)
+    record = record_in(rules_path, fresh=fresh)
     search = Selecting(spec.cell, level, seconds, seed, record.rules)
     events: list[str] = []
     stopped, not_recorded = _follow(search, events)

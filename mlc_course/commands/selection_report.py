@@ -97,9 +97,12 @@ class Answer:
         yield self.registers.listing(explain=True)
         count, outputs = self.registers.instructions, self.registers.outputs
         per = 32 * count / (outputs * self.found.cell.result.bytes)
-        yield (
+        executed = map(self.registers.executed, range(len(self.registers.steps)))
+        several = [f"v{number} as {of}" for number, of in enumerate(executed) if of > 1]
+        counted = f"counting {', '.join(several)}; " if several else ""
+        yield from _wrapped(
             f"{plural(count, 'instruction')} for {plural(outputs, 'output')}, {per:.3g} for 32 "
-            "bytes of the result; loads, stores and constants not counted"
+            f"bytes of the result; {counted}loads, stores and constants not counted"
         )
         yield from _wrapped("; ".join(_legend(self.registers)))
 
@@ -107,9 +110,9 @@ class Answer:
         certificate = self.found.certificate
         assert certificate is not None
         inputs = f"all inputs with {self.spec.promise}" if self.spec.promise else "all inputs"
-        yield f"proved for {inputs}: {replace(certificate, reason=None)}"
+        yield from _wrapped(f"proved for {inputs}: {replace(certificate, reason=None)}")
         if explain and certificate.reason:
-            yield f"  {certificate.reason}"
+            yield from _wrapped(f"why: {certificate.reason}")
         if self.registers is not None:
             yield from _wrapped(
                 f"layout: each of the {self.registers.outputs} outputs is this program on its own "
@@ -123,7 +126,12 @@ class Answer:
                 f"no program was found and proved in {found.seconds:.1f} s; "
                 f"{found.tried:,} were tried"
             )
-        yield from _wrapped(found.coverage if found.recorded else f"covered: {found.coverage}")
+        covered = found.coverage
+        if not found.recorded:
+            in_parts = found.covered is None and not self.stopped
+            more = "; it was searched in parts, not as a whole" if in_parts else ""
+            covered = f"covered: {covered}{more}"
+        yield from _wrapped(covered)
         if self.stopped:
             yield "stopped by Ctrl-C: this is what was found until then"
         elif found.recorded:

@@ -70,7 +70,7 @@ def test_a_program_is_printed_with_its_proof_and_what_was_covered(
     assert "  3  v2 = paddusb v0, v1  u8 x 32  32 times min((a + b), 255)." in lines
     assert "1 instruction for 32 outputs, 1 for 32 bytes of the result" in lines
     assert "wrap" not in lines and "a0" not in lines
-    assert proof.startswith("proved for all inputs: both sides are the same formula (one lane)")
+    assert proof.startswith("proved for all inputs: both sides are the same formula (one lane")
     assert "layout: each of the 32 outputs is this program" in proof
     assert covered.startswith("covered: every lighter program of at most ")
     assert "next come those of" in " ".join(covered.split())
@@ -166,6 +166,20 @@ def test_a_file_of_rules_that_cannot_be_written_after_all_loses_nothing(
     printed = capsys.readouterr().out
     assert "paddusb(A, B)" in printed
     assert "not recorded: [Errno 28] No space left on device" in printed
+
+
+def test_steps_that_are_several_instructions_are_counted_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["select", "narrow_s32", "--level", "neon"]) == select.FOUND
+    printed = capsys.readouterr().out
+    lines = re.findall(r"v(\d+) = sqxtu?n", printed)
+    assert len(lines) == 3
+    said = " ".join(printed.split())
+    assert (
+        f"6 instructions for 16 outputs, 12 for 32 bytes of the result; counting v{lines[0]} as 2"
+        in said
+    )
 
 
 def test_refuted_candidates_are_shown_with_their_inputs(
@@ -276,6 +290,14 @@ def test_a_time_that_is_too_short_says_what_was_covered_and_what_comes_next(
     words[1] = "mul_q15_sat"
     assert main(words) == select.NOTHING
     assert "next come those of" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_cell_that_is_too_large_as_a_whole_was_searched_in_parts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["select", "sobel_x_u8", "--level", "avx2", "--seconds", "100"]) == select.FOUND
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "programs were tried; it was searched in parts, not as a whole" in printed
 
 
 def test_a_search_that_ends_by_itself_says_so(
