@@ -106,6 +106,18 @@ C[T.ramp(0, 1, 8)] = T.reinterpret(v + T.broadcast(T.uint16(256), 4), dtype="uin
     assert [int(evaluate(each, values)) for each in after] == [7, 8] * 4
 
 
+def test_lanes_that_are_switched_off_are_refused() -> None:
+    call = (
+        'C[T.ramp(0, 1, 8)] = T.call_llvm_pure_intrin("uint8x8", "llvm.vp.add", '
+        "A[T.ramp(0, 1, 8)], A[T.ramp(0, 1, 8)], T.broadcast(T.bool({}), 8), T.uint32({}))"
+    )
+    doubled = function("for i in range(8):\n    C[i] = A[i] + A[i]")
+    assert isinstance(compared(doubled, function(call.format(True, 8))), Proved)
+    for mask, lanes in ((False, 8), (True, 7)):
+        with pytest.raises(UsageError, match="no part of straight-line vector code"):
+            compared(doubled, function(call.format(mask, lanes)))
+
+
 def test_what_has_no_meaning_is_refused() -> None:
     with pytest.raises(UsageError, match="no part of straight-line vector code"):
         made = function("C[0] = A[0] // T.uint8(3)")
