@@ -155,7 +155,11 @@ class DirectSearch:
 
     @cached_property
     def constants(self) -> dict[int, list[tuple[int, ...]]]:
-        return constants_for(self.cell.goal, self.widths)
+        """Constants to try for each width of a lane, as repeating patterns."""
+        found = constants_for(self.cell.goal, self.widths)
+        if self.cell.reduces:
+            found[self.cell.result.bits] = [(0,)]  # an accumulator that is empty
+        return found
 
     @cached_property
     def accumulator(self) -> str | None:
@@ -223,6 +227,7 @@ class DirectSearch:
                 if best and hit.rank[:2] >= (best.weight, _cycles(best.program)):
                     break
                 if hit.program in self.blocked:
+                    complete = False
                     continue
                 if proofs == MOST_PROOFS:
                     complete = complete and best is not None and hit.weight >= best.weight
@@ -244,6 +249,7 @@ class DirectSearch:
                     around = tests_around(self.cell, verdict.model, self.rng)
                     self.tests = np.concatenate([self.tests, around])
                 else:
+                    complete = False  # it may hide another of the same values
                     self.blocked.add(hit.program)
                     yield Undecided(self.cell.name, str(hit.program), str(verdict), self.whole)
             if late:
@@ -297,8 +303,6 @@ class DirectSearch:
             for bits, patterns in self.constants.items():
                 of = IntType(signed=True, bits=bits)
                 lanes = size // of.bytes
-                if bits == self.cell.result.bits and self.cell.reduces:
-                    patterns = [(0,)]  # an accumulator that is empty
                 for values in patterns:
                     if lanes and lanes % len(values) == 0:
                         row = np.array(values * (lanes // len(values)), dtype=np.int64)
