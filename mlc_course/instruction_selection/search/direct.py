@@ -53,6 +53,7 @@ from mlc_course.instruction_selection.search.examples import (
     variables_of,
 )
 from mlc_course.instruction_selection.search.relevance import (
+    accumulates,
     alike,
     combining_row,
     computable,
@@ -204,7 +205,7 @@ class DirectSearch:
             total = sum(plan.size for plan in plans)
             if total > self.limits.kept and self.cell.reduces:
                 complete = False
-                plans = [plan for plan in plans if any(r.lanes > 1 for r in plan.instruction.reads)]
+                plans = [plan for plan in plans if _adds_lanes(bank, plan)]
                 total = sum(plan.size for plan in plans)
             last = total > self.limits.kept
             if total > (self.limits.improved if best else self.limits.compared):
@@ -467,3 +468,12 @@ class DirectSearch:
 
 def _cycles(program: CellProgram) -> float:
     return sum(x.cycles for x in program.instructions)
+
+
+def _adds_lanes(bank: Bank, plan: Plan) -> bool:
+    """Return whether an instruction adds lanes up, onto a constant if onto anything."""
+    row = plan.instruction
+    onto = plan.spans[0]
+    return any(read.lanes > 1 for read in row.reads) and (
+        not accumulates(row) or onto.last <= bank.groups[onto.shape].levels.get(0, (0, 0))[1]
+    )

@@ -7,7 +7,7 @@ from functools import cache
 
 from mlc_course.errors import SizeError
 from mlc_course.instruction_selection.integers import compiled, walk, wrap
-from mlc_course.instruction_selection.isa import Instruction
+from mlc_course.instruction_selection.isa import Instruction, Read
 from mlc_course.instruction_selection.spec import Cell
 
 
@@ -67,3 +67,9 @@ def combining_row(rows: Sequence[Instruction], bits: int, sign: int) -> Instruct
         if row.formula is wrap(row.result, a + b if sign > 0 else a - b):
             return row
     return None
+
+
+def accumulates(row: Instruction) -> bool:
+    """Return whether a row adds lanes of later operands onto its first one."""
+    onto, *added = row.reads
+    return onto == Read(row.result) and any(read.lanes > 1 for read in added)

@@ -15,7 +15,11 @@ from mlc_course.instruction_selection.isa import (
     program_of,
 )
 from mlc_course.instruction_selection.search.parts import terms
-from mlc_course.instruction_selection.search.relevance import combining_row, operators
+from mlc_course.instruction_selection.search.relevance import (
+    accumulates,
+    combining_row,
+    operators,
+)
 from mlc_course.instruction_selection.spec import Cell
 
 
@@ -67,8 +71,7 @@ def absorbed(equations: list[Equation], accumulator: int) -> None:
     at = equations[-1].operands[1]
     path = []
     while isinstance(row := equations[at].op, Instruction):
-        read = row.reads[0]
-        if read.type.bits == row.result.bits and any(x.lanes > 1 for x in row.reads[1:]):
+        if accumulates(row):
             empty = equations[equations[at].operands[0]].op
             if not (isinstance(empty, Constant) and set(empty.values) == {0}):
                 return
