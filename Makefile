@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport VIRTUAL_ENV PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test quick test-long test-all lint docs exercises grade-demo ladder tune book linkcheck doctor bench gpu clean
+.PHONY: help setup lab test quick test-long test-all lint docs exercises grade-demo ladder tune book linkcheck doctor rules bench gpu clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
@@ -86,6 +86,9 @@ linkcheck: setup ## do the book's links to other sites answer? Needs a network
 
 doctor: setup ## is this machine ready?
 	@$(BIN)/mlc-course doctor
+
+rules: setup ## search for the recorded vector instructions of the catalogue anew; some minutes
+	$(BIN)/python -m mlc_course.instruction_selection.search.record
 
 bench: setup ## every benchmark, held against the numbers it was built for; JSON and pictures in out/
 	@mkdir -p $(OUT)

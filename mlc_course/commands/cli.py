@@ -196,6 +196,9 @@ def add_select(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--fresh", action="store_true", help="do not use recorded programs, and record none"
     )
+    _add_file(
+        parser, "--intel", "with --check-isa, ask Intel's Intrinsics Guide, too: its XML file"
+    )
     about = parser.add_mutually_exclusive_group()
     for option, what, purpose in (
         ("--list", "list", "list the specifications of the course"),

@@ -20,6 +20,7 @@ from mlc_course.errors import CourseError, UsageError
 from mlc_course.instruction_selection.compare import OUTPUTS as TIMED_OUTPUTS
 from mlc_course.instruction_selection.compare import LoopComparison, compare
 from mlc_course.instruction_selection.insert import check_level, compiled, processor_has
+from mlc_course.instruction_selection.intel_guide import read_guide
 from mlc_course.instruction_selection.isa import Level, level_of
 from mlc_course.instruction_selection.lower import RegisterProgram, check_layout, lower
 from mlc_course.instruction_selection.search import RULES_FILE, Rules, Selecting, Selection, Tried
@@ -58,15 +59,23 @@ def run(
     json_path: Path | None = None,
     rules_path: Path | None = None,
     fresh: bool = False,
+    intel_path: Path | None = None,
     about: str | None = None,
 ) -> int:
     """Print a program for a specification; 0 with a proved one, 1 without one, 130 after Ctrl-C.
 
     ``about`` is ``list``, ``isa`` or ``tvm`` for what takes no specification. Programs are recorded
     in ``rules_path``, in the file that ``MLC_COURSE_RULES`` names, or in the user's data folder;
-    ``fresh`` looks for no recorded program and records none.
+    ``fresh`` looks for no recorded program and records none. ``intel_path`` is a file of Intel's
+    Intrinsics Guide, which ``isa`` asks, too.
     """
     check_file(json_path)
+    if intel_path is not None and about != "isa":
+        raise UsageError(
+            "--intel belongs to --check-isa",
+            expected="mlc-course select --check-isa --intel FILE",
+            got=f"--intel {intel_path}",
+        )
     if (source is None) == (about is None):
         raise UsageError(
             "select takes a specification, or one of --list, --check-isa, --check-tvm",
@@ -77,7 +86,7 @@ def run(
     if about == "list":
         return _list(json_path)
     if about == "isa":
-        return _check_isa(level, json_path)
+        return _check_isa(level, json_path, intel_path)
     if about == "tvm":
         return _check_tvm(json_path)
     assert source is not None
@@ -90,7 +99,8 @@ def run(
         explain,
         measured,
         json_path,
-        record_in(rules_path, fresh=fresh),
+        rules_path,
+        fresh,
     )
 
 
@@ -134,20 +144,26 @@ def _select(
     explain: bool,
     measured: bool,
     json_path: Path | None,
-    record: Record,
+    rules_path: Path | None,
+    fresh: bool,
 ) -> int:
     spec = named_specification(source)
     width = level.width if width is None else width
     check_width(width, level)
     if measured:
         check_level(level.name)
+    record = record_in(rules_path, fresh=fresh)
     search = Selecting(spec.cell, level, seconds, seed, record.rules)
     events: list[str] = []
     stopped, not_recorded = _follow(search, events)
     found = search.result
     if found.out_of_time:
         not_recorded = not_recorded or "the time limit ended the search"
-    registers, problem = _lowered(spec, found, width)
+    registers, problem = None, None
+    try:
+        registers, problem = _lowered(spec, found, width)
+    except KeyboardInterrupt:
+        stopped = True
     answer = Answer(
         spec=spec,
         found=found,
@@ -201,7 +217,7 @@ def _follow(search: Selecting, events: list[str]) -> tuple[bool, str]:
                     bar.update(event.tried)
         except KeyboardInterrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one loses nothing
-            return True, "stopped before"
+            return True, "stopped before the search ended"
         except OSError as error:  # of the file of rules; the program is there
             return False, str(error)
     return False, ""
@@ -255,11 +271,12 @@ def _list(json_path: Path | None) -> int:
     return FOUND
 
 
-def _check_isa(level: str | None, json_path: Path | None) -> int:
+def _check_isa(level: str | None, json_path: Path | None, intel_path: Path | None) -> int:
     """Hold every row, or those of a level, against its sources; 1 where one differs."""
     rows = EVERY_ROW if level is None else level_of(level).rows
+    guide = None if intel_path is None else read_guide(intel_path)
     checks = []
-    for each in check_rows(rows):
+    for each in check_rows(rows, guide=guide):
         tqdm.write(str(each))
         checks.append(each)
     verdicts = [each.verdict for each in checks]

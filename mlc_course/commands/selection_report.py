@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, assert_never
 
 from mlc_course.instruction_selection.lower import RegisterProgram
-from mlc_course.instruction_selection.prove import Method
 from mlc_course.instruction_selection.search import (
     Covered,
     Event,
@@ -27,13 +26,6 @@ from mlc_course.units import plural
 
 FEW = 6  # candidates that are shown without --explain
 LINE = 100
-METHODS: Mapping[Method, str] = {
-    "same formula": "The program's formula is the specification's, node for node.",
-    "normal form": "Both formulas were rewritten to a normal form, and the two are the same.",
-    "each sum one variable": "With sums as variables there are few values: all were computed.",
-    "tables": "Parts with the same table of values are the same, and so is then the whole.",
-    "all inputs": "Every input of the formulas, or of parts of them, was computed on both sides.",
-}
 
 
 @dataclass(frozen=True)
@@ -77,6 +69,14 @@ class Answer:
             yield from _wrapped(f"{spec.name}, in TensorIR: {result} = {spec.cell.goal!r}")
         else:
             yield from _wrapped(f"{spec.name}: {spec.line}")
+        moved = {
+            name: f"{place.buffer}[{', '.join(map(str, place.at(0, 0)))}]"
+            for name, place in spec.places.items()
+            if place.buffer != name
+        }
+        if moved:
+            where = ", ".join(f"{name} begins at {at}" for name, at in moved.items())
+            yield from _wrapped(f"for the first output, {where}")
         if spec.sentence:
             yield from _wrapped(spec.sentence)
         if spec.promise:
@@ -97,9 +97,12 @@ class Answer:
         yield self.registers.listing(explain=True)
         count, outputs = self.registers.instructions, self.registers.outputs
         per = 32 * count / (outputs * self.found.cell.result.bytes)
-        yield (
+        executed = map(self.registers.executed, range(len(self.registers.steps)))
+        several = [f"v{number} as {of}" for number, of in enumerate(executed) if of > 1]
+        counted = f"counting {', '.join(several)}; " if several else ""
+        yield from _wrapped(
             f"{plural(count, 'instruction')} for {plural(outputs, 'output')}, {per:.3g} for 32 "
-            "bytes of the result; loads, stores and constants not counted"
+            f"bytes of the result; {counted}loads, stores and constants not counted"
         )
         yield from _wrapped("; ".join(_legend(self.registers)))
 
@@ -107,11 +110,9 @@ class Answer:
         certificate = self.found.certificate
         assert certificate is not None
         inputs = f"all inputs with {self.spec.promise}" if self.spec.promise else "all inputs"
-        yield f"proved for {inputs}; method: {replace(certificate, reason=None)}"
-        if explain:
-            yield f"  {METHODS[certificate.method]}"
-            if certificate.reason:
-                yield f"  {certificate.reason}"
+        yield from _wrapped(f"proved for {inputs}: {replace(certificate, reason=None)}")
+        if explain and certificate.reason:
+            yield from _wrapped(f"why: {certificate.reason}")
         if self.registers is not None:
             yield from _wrapped(
                 f"layout: each of the {self.registers.outputs} outputs is this program on its own "
@@ -125,7 +126,12 @@ class Answer:
                 f"no program was found and proved in {found.seconds:.1f} s; "
                 f"{found.tried:,} were tried"
             )
-        yield from _wrapped(found.coverage if found.recorded else f"covered: {found.coverage}")
+        covered = found.coverage
+        if not found.recorded:
+            in_parts = found.covered is None and not self.stopped
+            more = "; it was searched in parts, not as a whole" if in_parts else ""
+            covered = f"covered: {covered}{more}"
+        yield from _wrapped(covered)
         if self.stopped:
             yield "stopped by Ctrl-C: this is what was found until then"
         elif found.recorded:
@@ -151,14 +157,15 @@ class Answer:
         found = self.found
         refuted = (refutation(each) for each in found.refuted if each.whole)
         undecided = (
-            f"{each.program}: {each.why}"
+            f"{each.program}: {each.why.removeprefix('Not known: ')}"
             for each in found.undecided
             if each.whole and each.program != str(found.program)  # it was proved after all
         )
         for what, lines in (("refuted", refuted), ("not used, undecided", undecided)):
             once = list(dict.fromkeys(lines))
             shown = once if explain else once[:FEW]
-            yield from (f"{what}: {line}" for line in shown)
+            for line in shown:
+                yield from _wrapped(f"{what}: {line}")
             if len(once) > len(shown):
                 yield f"{what}: {len(once) - len(shown)} more, see --explain"
         refuted_parts = sum(not each.whole for each in found.refuted)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.own_guide import guide_text
 
 from mlc_course.commands import select, selection_report
 from mlc_course.commands.cli import USAGE_STATUS, main
@@ -26,7 +27,6 @@ from mlc_course.instruction_selection.search import (
     Rules,
     Selecting,
     decoded,
-    select_program,
 )
 from mlc_course.instruction_selection.semantics import Finding, RowCheck
 from mlc_course.instruction_selection.spec import CATALOGUE, specification
@@ -70,14 +70,14 @@ def test_a_program_is_printed_with_its_proof_and_what_was_covered(
     assert "  3  v2 = paddusb v0, v1  u8 x 32  32 times min((a + b), 255)." in lines
     assert "1 instruction for 32 outputs, 1 for 32 bytes of the result" in lines
     assert "wrap" not in lines and "a0" not in lines
-    assert proof.startswith("proved for all inputs; method: same formula (one lane)")
+    assert proof.startswith("proved for all inputs: both sides are the same formula (one lane")
     assert "layout: each of the 32 outputs is this program" in proof
     assert covered.startswith("covered: every lighter program of at most ")
     assert "next come those of" in " ".join(covered.split())
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", ["requant_u8", "sad8_u8", "dot4_u7s8", "rshift_s16"])
+@pytest.mark.parametrize("name", ["requant_u8", "absdiff_u8", "dot4_u7s8", "rshift_s16"])
 def test_what_is_written_can_be_read_and_proved_again(
     level: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,7 +92,7 @@ def test_what_is_written_can_be_read_and_proved_again(
     verdict = prove_cell(cell, program)
     assert isinstance(verdict, Proved)
     assert verdict.certificate.method == record["certificate"]["method"]
-    assert f"proved for all inputs{' with A in 0..127' if name == 'dot4_u7s8' else ''};" in printed
+    assert f"proved for all inputs{' with A in 0..127' if name == 'dot4_u7s8' else ''}: " in printed
     steps = record["registers"]["steps"]
     assert all(f"{step['register']} = {step['operation']}" in printed for step in steps)
     assert all(step["sentence"] in printed for step in steps)
@@ -106,7 +106,7 @@ def test_promises_are_printed_with_the_result(capsys: pytest.CaptureFixture[str]
     assert main(["select", line, "--level", "avx2"]) == select.FOUND
     printed = capsys.readouterr().out
     assert "promised: A in 0..100, B in 0..100; nothing is said of other inputs" in printed
-    assert "proved for all inputs with A in 0..100, B in 0..100;" in printed
+    assert "proved for all inputs with A in 0..100, B in 0..100: " in printed
 
 
 def test_the_second_time_nothing_is_searched(
@@ -166,6 +166,20 @@ def test_a_file_of_rules_that_cannot_be_written_after_all_loses_nothing(
     printed = capsys.readouterr().out
     assert "paddusb(A, B)" in printed
     assert "not recorded: [Errno 28] No space left on device" in printed
+
+
+def test_steps_that_are_several_instructions_are_counted_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["select", "narrow_s32", "--level", "neon"]) == select.FOUND
+    printed = capsys.readouterr().out
+    lines = re.findall(r"v(\d+) = sqxtu?n", printed)
+    assert len(lines) == 3
+    said = " ".join(printed.split())
+    assert (
+        f"6 instructions for 16 outputs, 12 for 32 bytes of the result; counting v{lines[0]} as 2"
+        in said
+    )
 
 
 def test_refuted_candidates_are_shown_with_their_inputs(
@@ -276,6 +290,14 @@ def test_a_time_that_is_too_short_says_what_was_covered_and_what_comes_next(
     words[1] = "mul_q15_sat"
     assert main(words) == select.NOTHING
     assert "next come those of" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_cell_that_is_too_large_as_a_whole_was_searched_in_parts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["select", "sobel_x_u8", "--level", "avx2", "--seconds", "100"]) == select.FOUND
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "programs were tried; it was searched in parts, not as a whole" in printed
 
 
 def test_a_search_that_ends_by_itself_says_so(
@@ -399,6 +421,8 @@ def main(A: T.Buffer((64,), "uint8"), O: T.Buffer((64,), "uint8"), P: T.Buffer((
         ([], "select takes a specification, or one of --list"),
         (["sat_add_u8", "--list"], "a switch that takes none"),
         (["--check-isa", "--level", "avx3"], "no level of instructions"),
+        (["--check-isa", "--intel", __file__], "is not Intel's Intrinsics Guide"),
+        (["--list", "--intel", "guide.xml"], "--intel belongs to --check-isa"),
     ],
 )
 def test_bad_input_is_refused(
@@ -528,10 +552,27 @@ def test_rows_are_checked_and_one_that_differs_is_an_error(
     agreeing = sum(each["verdict"] == "agrees" for each in record["rows"])
     assert f"3 rows: {agreeing} agree, 0 differ" in printed
     wrong = RowCheck(rows[0], (Finding("processor", 256, "differs", note="a = 1 gives 2"),))
-    monkeypatch.setattr(select, "check_rows", lambda rows: [wrong])
+    monkeypatch.setattr(select, "check_rows", lambda rows, guide: [wrong])
     assert main(["select", "--check-isa"]) == select.NOTHING
     printed = capsys.readouterr().out
     assert "a = 1 gives 2" in printed and "1 row: 0 agree, 1 differ" in printed
+
+
+def test_rows_are_held_against_a_guide_that_the_user_brings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = next(each for each in level_of("avx2").rows if each.name == "pcmpgtb")
+    monkeypatch.setattr(select, "EVERY_ROW", (row,))
+    guide = tmp_path / "guide.xml"
+    guide.write_text(guide_text())
+    words = ["select", "--check-isa", "--intel", str(guide)]
+    assert main(words) == select.FOUND
+    printed = capsys.readouterr().out
+    assert "intel 128 256\n" in printed
+    assert "  intel, 512 bits: not read: pcmpgtb of 512 bits gives a mask\n" in printed
+    guide.write_text(guide_text({"pcmpgtb": ("0xff", "0x7f")}))
+    assert main(words) == select.NOTHING
+    assert "  intel, 256 bits: pcmpgtb, lane 0 of _mm256_pcmpgtb: a0 = " in capsys.readouterr().out
 
 
 def test_the_intrinsics_of_tvm_are_checked(
@@ -551,10 +592,3 @@ def test_the_intrinsics_of_tvm_are_checked(
     monkeypatch.setattr(select, "TVM_INTRINSICS", ["dot_4x4_i8i8s32_sdot"])
     assert main(["select", "--check-tvm"]) == select.FOUND
     assert "1 of 1 tensor intrinsic" in capsys.readouterr().out
-
-
-def test_the_same_seed_gives_the_same_program() -> None:
-    cell = specification("requant_u8").cell
-    first, second = (select_program(cell, level_of("avx2"), seed=7) for _ in range(2))
-    assert str(first.program) == str(second.program)
-    assert first.refuted == second.refuted

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 WIDTHS = (128, 256, 512)
+HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 
 
@@ -129,9 +130,9 @@ def products() -> Iterator[Shape]:
         f"t{i}.dword := SignExtend32(a.word[2*j+{i}]) * SignExtend32(b.word[2*j+{i}])"
         for i in range(2)
     )
-    yield Shape(
-        "vpdpwssd", "src:SI32 a:SI16 b:SI16", 32, f"{words_}\ndst.dword[j] := src.dword[j] + t0 + t1"
-    )  # fmt: skip
+    total = "src.dword[j] + t0 + t1"
+    names = "src:SI32 a:SI16 b:SI16"
+    yield Shape("vpdpwssd", names, 32, f"{words_}\ndst.dword[j] := {total}")
 
 
 def moves() -> Iterator[Shape]:
@@ -197,10 +198,7 @@ def guide_text(changes: Mapping[str, tuple[str, str]] | None = None) -> str:
             found.append(text)
     assert used == set(changes), "a change of nothing"
     body = "\n".join(found)
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<intrinsics_list version="3.6.9" date="07/07/2024">'
-        f"\n{body}\n</intrinsics_list>\n"
-    )
+    return f'{HEAD}\n<intrinsics_list version="3.6.9">\n{body}\n</intrinsics_list>\n'
 
 
 def _element(shape: Shape, width: int) -> str:

@@ -31,7 +31,10 @@ def mutants(of: CellProgram) -> Iterator[tuple[str, CellProgram]]:
                 for text, made in _operands(of, each):
                     yield f"{text} of {row}", _with(of, at, made)
                 for other in _relatives(row):
-                    yield f"{other} for {row}", _with(of, at, replace(each, op=other))
+                    yield (
+                        f"{other} for {row}",
+                        _with(of, at, replace(each, op=other, type=other.result)),
+                    )
             case Input():
                 pass
 
@@ -74,7 +77,7 @@ def _relatives(row: Instruction) -> Iterator[Instruction]:
     """Rows that read and give lanes of the same widths, and the same row with another immediate."""
     if row.immediate is not None:
         for by in (1, -1):
-            if 0 < row.immediate + by < row.reads[0].type.bits:
+            if row.immediate + by in row.immediates:
                 yield row.with_immediate(row.immediate + by)
 
     def shape(of: Instruction) -> tuple[object, ...]:
@@ -83,4 +86,6 @@ def _relatives(row: Instruction) -> Iterator[Instruction]:
 
     for other in ROWS:
         if shape(other) == shape(row) and other.with_immediate(0) != row.with_immediate(0):
-            yield other if row.immediate is None else other.with_immediate(row.immediate)
+            made = other if row.immediate is None else other.with_immediate(row.immediate)
+            if made.immediate in made.immediates:
+                yield made

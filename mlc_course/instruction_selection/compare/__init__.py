@@ -13,6 +13,7 @@ from mlc_course.instruction_selection.compare.comparison import (
     compare,
     geometric_mean,
     inputs,
+    outputs_in_l1,
 )
 from mlc_course.instruction_selection.compare.contestants import (
     MOVES,
@@ -49,5 +50,6 @@ __all__ = [
     "narrow_expression",
     "narrowed",
     "numpy_programs",
+    "outputs_in_l1",
     "vectorized",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
@@ -25,11 +26,14 @@ from mlc_course.instruction_selection.compare.turns import in_turns, python_wind
 from mlc_course.instruction_selection.insert import VectorLoop, vector_instructions
 from mlc_course.instruction_selection.isa import Level
 from mlc_course.instruction_selection.spec import Specification
+from mlc_course.machine import describe
 from mlc_course.measure import Timing
 from mlc_course.tensor_program.tir import shared_tensor
 
 FOUND = "found"
-OUTPUTS = 8192  # of a call: up to 136 KiB, in the first two caches
+OUTPUTS = 8192  # of a call: up to 208 KiB, in the first two caches
+FEWEST_OUTPUTS = 512  # with fewer, the call itself is what takes time
+COMMON_L1 = 32 << 10  # bytes, where the machine does not tell
 ROUNDS = 31
 NEAR = 0.87  # of the time: loads and stores that take more are what it is bound by
 SMALL_SUMS = 1 << 20  # accumulators begin below this: LLVM is told that signed sums never overflow
@@ -231,6 +235,23 @@ def compare(
         code=MappingProxyType({k: vector_instructions(text) for k, text in listings.items()}),
         other_words=frozenset(each.name for each in loops if each.other_words),
     )
+
+
+def outputs_in_l1(spec: Specification, l1_bytes: int | None = None) -> int:
+    """Return the most outputs, up to ``OUTPUTS``, whose buffers fill 3/4 of the first cache.
+
+    It is a power of two. With more, programs of many operands wait for the second cache, whatever
+    their instructions. ``l1_bytes`` is the size of the cache, this machine's unless it is given.
+    """
+    room = 3 * (l1_bytes or describe().l1d_bytes or COMMON_L1) // 4
+    outputs = OUTPUTS
+    while outputs > FEWEST_OUTPUTS and _bytes_of(spec, outputs) > room:
+        outputs //= 2
+    return outputs
+
+
+def _bytes_of(spec: Specification, outputs: int) -> int:
+    return sum(prod(each.shape(outputs)) * each.type.bytes for each in spec.tile.buffers)
 
 
 def inputs(spec: Specification, outputs: int, seed: int = 0) -> dict[str, Array]:

@@ -48,7 +48,7 @@ def select(
     """
     of = level_of(level)
     spec = block_specification(sch, block) if spec is None else spec
-    registers = lower(spec.cell, program, width or of.width)
+    registers = lower(spec.cell, program, of.width if width is None else width)
     check_layout(spec.cell, program, registers)
     check_target(registers.features, target_of(of))
     name = intrinsic(spec, registers, level)
@@ -59,7 +59,8 @@ def select(
             expected="blocks that write each element once, and read what is complete",
             got=before.sentence,
         )
-    _apply(sch.copy(), block, spec, registers.outputs, name)
+    trial = Schedule(sch.mod)  # Schedule.copy fails once a block was tensorized
+    _apply(trial, block, spec, registers.outputs, name)
     _apply(sch, block, spec, registers.outputs, name)
     return registers
 

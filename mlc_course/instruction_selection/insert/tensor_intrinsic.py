@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from mlc_course.errors import MachineError, UsageError
@@ -30,6 +31,7 @@ from mlc_course.tensor_program.tir import (
     tvm,
 )
 
+_TAKEN = re.compile(r"T|v\d+")
 _INTRINSIC = re.compile(r'"(llvm\.[\w.]+)"')
 
 
@@ -73,12 +75,14 @@ class _Text:
         self.program = program
         self.size = program.register_bytes
         self.held: dict[int, IntType] = {}
+        self.names = _names([each.name for each in spec.tile.buffers])
 
     def source(self) -> str:
         tile, outputs = self.spec.tile, self.program.outputs
-        parameters = ", ".join(each.declaration(outputs) for each in tile.buffers)
-        reads = ", ".join(tile.buffer(name).region(outputs) for name in tile.reads)
-        written = tile.buffer(tile.result.buffer).region(outputs)
+        named = {x.name: replace(x, name=self.names[x.name]) for x in tile.buffers}
+        parameters = ", ".join(each.declaration(outputs) for each in named.values())
+        reads = ", ".join(named[name].region(outputs) for name in tile.reads)
+        written = named[tile.result.buffer].region(outputs)
         lines = [
             "@T.prim_func(s_tir=True)",
             f"def main({parameters}):",
@@ -101,7 +105,8 @@ class _Text:
             self.check_row(self.spec.result, 1, "the result")
             *outer, last = indices
             at = ", ".join([*map(str, outer), f"T.ramp(T.int32({last}), 1, {count})"])
-            yield f"{self.spec.result.buffer}[{at}] = {self.use(number, program.result)}"
+            buffer = self.names[self.spec.result.buffer]
+            yield f"{buffer}[{at}] = {self.use(number, program.result)}"
 
     def is_whole(self, number: int) -> bool:
         """Return whether a register is used as a whole, not just the halves of what it loads."""
@@ -146,7 +151,7 @@ class _Text:
         place = self.spec.places[operand]
         self.check_row(place, of.lanes, operand)
         at = ", ".join(map(str, place.at(*divmod(first, of.lanes))))
-        return f'{place.buffer}.vload([{at}], "{vector(of.type, count)}")'
+        return f'{self.names[place.buffer]}.vload([{at}], "{vector(of.type, count)}")'
 
     def check_row(self, place: Place, lanes: int, name: str) -> None:
         """Check that the lanes of all outputs are neighbours in memory, in their order."""
@@ -181,8 +186,8 @@ class _Text:
             )
         at = ", ".join(map(str, place.at()))
         if of.lanes == 1:
-            return f"T.broadcast({place.buffer}[{at}], {self.lanes(of.type)})"
-        lanes = f'{place.buffer}.vload([{at}], "{vector(of.type, of.lanes)}")'
+            return f"T.broadcast({self.names[place.buffer]}[{at}], {self.lanes(of.type)})"
+        lanes = f'{self.names[place.buffer]}.vload([{at}], "{vector(of.type, of.lanes)}")'
         if of.bytes > 8:
             indices = list(range(of.lanes)) * (self.size // of.bytes)
             return f"T.Shuffle([{lanes}], {indices})"
@@ -251,6 +256,19 @@ class _Text:
             which = list(range(upper * half, (upper + 1) * half))
             return f'T.Cast("{vector(to, half)}", T.Shuffle([{operands[0]}], {which}))'
         return self.instruction(number, instruction, operands, upper)
+
+
+def _names(buffers: Sequence[str]) -> dict[str, str]:
+    """Return names of buffers in the text, where v0, v1, ... are registers and T is TVMScript."""
+    found: dict[str, str] = {}
+    for each in buffers:
+        name = each
+        while (
+            _TAKEN.fullmatch(name) or name in found.values() or (name != each and name in buffers)
+        ):
+            name += "_"
+        found[each] = name
+    return found
 
 
 def vector(of: IntType, lanes: int) -> str:

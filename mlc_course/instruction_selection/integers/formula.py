@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 from weakref import WeakValueDictionary
 
+from mlc_course.errors import UsageError
 from mlc_course.instruction_selection.integers.types import IntType
 
 Op = Literal[
@@ -136,7 +137,13 @@ def node(
 
 
 def var(name: str, lo: int, hi: int) -> Formula:
-    """Return the variable of that name, with values from ``lo`` to ``hi``."""
+    """Return the variable of that name, with values from ``lo`` to ``hi``.
+
+    Raises:
+        UsageError: there is no value from ``lo`` to ``hi``.
+    """
+    if lo > hi:
+        raise UsageError(f"the variable {name} has no value", got=f"the range {lo} to {hi}")
     return node("var", (), (name,), lo, hi)
 
 
@@ -341,10 +348,10 @@ def piece(a: Operand, index: int, of: IntType) -> Formula:
     a = lift(a)
     if a.op == "const":
         return const(of.wrapped(a.lo >> (index * of.bits)))
-    joined = a.operands[0] if a.op == "wrap" else a
-    if joined.op == "concat" and (index + 1) * of.bits <= bits_in(joined) == (
-        len(joined.operands) * of.bits
-    ):
+    joined, known = a, (index + 1) * of.bits
+    if a.op == "wrap" and bits_in(a) >= known:  # the bits above copy the sign
+        joined = a.operands[0]
+    if joined.op == "concat" and known <= bits_in(joined) == len(joined.operands) * of.bits:
         return wrap(of, joined.operands[index])
     if index and a.lo >= 0 and a.hi < 1 << (index * of.bits):
         return const(0)

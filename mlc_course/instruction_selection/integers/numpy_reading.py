@@ -141,12 +141,11 @@ def _computed_in(each: Formula, kind: IntType) -> IntType:
     """Return the type in which a node is computed: it holds operands and result alike."""
     if each.op in _RING and not kind.holds(each.lo, each.hi):
         return kind  # only low bits are wanted
-    if each.op == "wrap":
+    if each.op in ("wrap", "concat"):
         to = _type(each)
         bits = next(b for b in (8, 16, 32, 64) if b >= to.bits)
         return IntType(signed=to.signed and bits == to.bits, bits=bits)
-    read = each.operands if each.op != "concat" else ()
-    lo, hi = min([each.lo, *(x.lo for x in read)]), max([each.hi, *(x.hi for x in read)])
+    lo, hi = min(x.lo for x in (each, *each.operands)), max(x.hi for x in (each, *each.operands))
     found = _narrowest(lo, hi)
     if found is None:
         raise SizeError(
@@ -182,7 +181,8 @@ def _expression(each: Formula, operands: Sequence[str], at: IntType) -> str:
             return f"({operands[0]} >> {kind}({min(index * bits, at.bits - 1)})) & {kind}({mask})"
         case "concat":
             bits = _type(each).bits // len(operands)
-            return " | ".join(f"({x} << {kind}({i * bits}))" for i, x in enumerate(operands))
+            joined = " | ".join(f"({x} << {kind}({i * bits}))" for i, x in enumerate(operands))
+            return _masked(f"({joined})", _type(each), at)
         case "var" | "const":
             raise AssertionError(each.op)
 

@@ -40,6 +40,7 @@ from mlc_course.instruction_selection.intel_guide.bit_strings import (
     part_by_part,
 )
 from mlc_course.instruction_selection.intel_guide.pseudocode import (
+    COMPARISONS,
     Assign,
     Binary,
     Block,
@@ -59,7 +60,7 @@ from mlc_course.instruction_selection.intel_guide.pseudocode import (
 
 MAX = 1023  # the highest bit of the widest register that there might be
 MOST_TURNS = 512  # of one loop: the bits of the widest register
-MOST_STEPS = 100_000
+MOST_STEPS = 20_000
 MOST_DEPTH = 100  # of statements, expressions and calls within each other
 MOST_BITS = 2048  # of a number
 
@@ -92,6 +93,7 @@ def result_of(text: str, operands: Mapping[str, Bits], result: str, bits: int) -
 
     Raises:
         TextError: the text cannot be read, takes too many steps, or leaves bits without a value.
+        OutOfTime: the deadline of the thread has passed.
     """
     run = _Run(operands)
     try:
@@ -115,6 +117,7 @@ class _Run:
         self.line = self.steps = self.depth = 0
 
     def step(self) -> None:
+        check_time()
         self.steps += 1
         if self.steps > MOST_STEPS or self.depth > MOST_DEPTH:
             raise TextError(
@@ -163,7 +166,6 @@ class _Run:
                 got=f"FOR {each.name} := {first} to {last}",
             )
         for i in range(first, last + 1):
-            check_time()
             self.values[each.name] = const(i)
             self.block(each.body)
 
@@ -208,6 +210,8 @@ class _Run:
                 if not isinstance(whole, Bits):
                     raise TextError("bits of a number are read", expected="bits", got="a number")
                 return whole.cut(low, bits)
+            case Unary("NOT", Binary(operator)) if operator in COMPARISONS:
+                return 1 - self.number(each.of)
             case Unary(operator, of):
                 return self.unary(operator, self.value(of))
             case Binary():
@@ -252,8 +256,7 @@ class _Run:
         ones = const(-1)
         if isinstance(of, Bits):
             return part_by_part(of, of, lambda x, _: ones - x, unsigned=False)
-        truth = of.lo >= 0 and of.hi <= 1
-        return 1 - of if truth else ones - of
+        return ones - of
 
     def binary(self, each: Binary) -> Value:
         left, right = self.value(each.left), self.value(each.right)

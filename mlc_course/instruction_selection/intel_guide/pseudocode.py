@@ -28,12 +28,13 @@ MOST_CHARACTERS = 20_000
 MOST_LEVELS = 40  # of parentheses, brackets and blocks
 
 STRIDES = {"bit": 1, "byte": 8, "word": 16, "dword": 32, "qword": 64, "m128": 128}
+COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 # From the loosest to the tightest; operators of one line go from left to right.
 OPERATORS = (
     ("OR", "|"),
     ("XOR", "^"),
     ("AND", "&"),
-    ("==", "!=", "<", ">", "<=", ">="),
+    COMPARISONS,
     ("<<", ">>"),
     ("+", "-"),
     ("*",),

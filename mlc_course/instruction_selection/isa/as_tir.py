@@ -2,6 +2,10 @@
 
 ``Instruction.reach`` says in a few words how TVM reaches an instruction; here these words become
 the text of an expression that TVM reads. LLVM turns it into the instruction: ``semantics`` looks.
+
+Instructions wrap. TVM tells LLVM that sums, differences and products of 32 and 64 bits do not
+(``sub nuw``), so that 0 - x is 0 after LLVM's passes. Those are written as LLVM's vector-predicated
+operations with all lanes on, which make no such promise.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ BLOCK = 128  # bits within which x86 packs and unpacks lanes
 
 _NAME = re.compile(r"llvm\.[\w.]+")
 _CALL = re.compile(r"(llvm\.[\w.]+)\(")
+_ARITHMETIC = re.compile(r"\{0\} ([-+*]) (.+)")
+_WRAPPING = {"+": "llvm.vp.add", "-": "llvm.vp.sub", "*": "llvm.vp.mul"}
 _FORM = re.compile(r"(halves|mask)\((.*)\)")
 
 
@@ -83,8 +89,13 @@ def tir_text(row: Instruction, width: int, operands: Sequence[str], part: int = 
         half = register_dtype(row.result, width // 2)
         parts = ", ".join(_call(form[2], half, [x, *scalar]) for x in operands)
         return f"T.Shuffle([{parts}], {list(range(width // row.result.bits))})"
-    text = (form[2] if form else reach).format(*operands, **fields)
+    sum_of = _ARITHMETIC.fullmatch(reach) if row.result.bits >= 32 else None
+    text = (sum_of[2] if sum_of else form[2] if form else reach).format(*operands, **fields)
     text = _CALL.sub(rf'T.call_llvm_pure_intrin("{kind}", "\1", ', text)
+    if sum_of:
+        count = width // row.result.bits
+        all_lanes = [f"T.broadcast(T.bool(True), {count})", f"T.uint32({count})"]
+        return _call(_WRAPPING[sum_of[1]], kind, [operands[0], text, *all_lanes])
     if form:
         ones, zeros = (_splat(x, row.result, lanes) for x in (-1, 0))
         return f"T.Select({text}, {ones}, {zeros})"

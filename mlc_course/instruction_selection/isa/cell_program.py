@@ -136,10 +136,11 @@ def _shape(
             return None if operands else inputs.get(name)
         case Constant(values):
             whole = values and each.lanes >= 1 and each.lanes % len(values) == 0
-            fits = all(each.type.lo <= x <= max(each.type.hi, 2 * each.type.hi + 1) for x in values)
+            bits = each.type.bits  # -1 and 255 are the same 8 bits, whatever the type
+            fits = all(-(1 << (bits - 1)) <= x < 1 << bits for x in values)
             return (each.type, each.lanes) if whole and fits and not operands else None
         case Instruction() as row:
-            if len(operands) != len(row.reads) or row.has_immediate == (row.immediate is None):
+            if len(operands) != len(row.reads) or row.immediate not in row.immediates:
                 return None
             counts = {x.bytes / read.bytes for x, read in zip(operands, row.reads, strict=True)}
             count = counts.pop()

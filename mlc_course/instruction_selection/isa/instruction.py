@@ -142,6 +142,17 @@ class Instruction:
         return self.lane(*(part[0] if len(part) == 1 else part for part in self.variables))
 
     @property
+    def immediates(self) -> Sequence[int | None]:
+        """The immediates that the row may have, or ``None`` alone where it has none.
+
+        A shift by all bits of a lane is left out: LLVM's shifts do not define it. A narrowing shift
+        may drop as many bits as the result has.
+        """
+        if not self.has_immediate:
+            return (None,)
+        return range(1, self.result.bits + (self.kind == "narrow"))
+
+    @property
     def signature(self) -> str:
         reads = ", ".join(f"{r.type}{f'*{r.lanes}' if r.lanes > 1 else ''}" for r in self.reads)
         return f"{reads}{', k' if self.has_immediate else ''} -> {self.result}"

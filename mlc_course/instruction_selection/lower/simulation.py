@@ -7,7 +7,12 @@ from typing import assert_never
 
 from mlc_course.errors import WrongResult
 from mlc_course.instruction_selection.integers import Formula, IntType, lift, reread
-from mlc_course.instruction_selection.isa import CellProgram, Constant, Instruction
+from mlc_course.instruction_selection.isa import (
+    CellProgram,
+    Constant,
+    Instruction,
+    register_types,
+)
 from mlc_course.instruction_selection.lower.layout import half_of, in_blocks
 from mlc_course.instruction_selection.lower.register_program import (
     Load,
@@ -27,15 +32,73 @@ def simulate(program: RegisterProgram, inputs: Mapping[str, Sequence[Formula]]) 
 
     ``inputs`` has the lanes of all outputs of the tile one after the other, as memory does, and
     once those that they share.
+
+    Raises:
+        WrongResult: a step is not what one instruction on whole registers can be.
     """
     registers: list[Lanes] = []
-    for step in program.steps:
-        registers.append(_filled(step, registers, inputs, program.register_bytes))
+    for number, step in enumerate(program.steps):
+        _check_step(program, number)
+        made = _filled(step, registers, inputs, program.register_bytes)
+        if len(made[1]) * made[0].bytes != program.register_bytes:
+            raise _no_step(program, number, f"a register of {program.register_bytes} bytes")
+        registers.append(made)
+    if not all(0 <= x < len(registers) for x in program.results):
+        raise WrongResult(
+            f"{program.name}: a result is no register",
+            expected=f"0 to {len(registers) - 1}",
+            got=program.results,
+        )
     return [
         lane
         for number in program.results
         for lane in reread(registers[number][1], registers[number][0], program.result)
     ]
+
+
+def _check_step(program: RegisterProgram, number: int) -> None:
+    """Check what a step says of itself: the registers that it reads, and its type."""
+    step = program.steps[number]
+    if not all(0 <= x < number for x in step.operands):
+        raise _no_step(program, number, "registers that were filled before")
+    match step.op:
+        case Instruction() as instruction:
+            if instruction.kind not in ("lane", "narrow"):
+                raise _no_step(program, number, "one half of the lanes, as the result is wider")
+            _check_instruction(program, number, instruction)
+        case OnHalf(instruction, upper):
+            if instruction.kind not in ("long", "widen") or upper not in (0, 1):
+                raise _no_step(program, number, "an instruction whose result is twice as wide")
+            _check_instruction(program, number, instruction)
+        case Shuffle(indices):
+            lanes = len(step.operands) * (program.register_bytes // step.type.bytes)
+            if not 1 <= len(step.operands) <= 2 or not all(0 <= x < lanes for x in indices):
+                raise _no_step(program, number, "lanes of one or two registers")
+        case Load() | Splat() | Constant():
+            if step.operands:
+                raise _no_step(program, number, "no registers to read")
+        case _:
+            assert_never(step.op)
+
+
+def _check_instruction(program: RegisterProgram, number: int, instruction: Instruction) -> None:
+    step = program.steps[number]
+    if program.width_bits not in instruction.reach:
+        raise _no_step(program, number, f"one of the widths {sorted(instruction.reach)}")
+    if step.type != instruction.result:
+        raise _no_step(program, number, f"lanes of {instruction.result}")
+    count = len(register_types(instruction))
+    if len(step.operands) != count or instruction.immediate not in instruction.immediates:
+        raise _no_step(program, number, f"{count} registers, and an immediate that exists")
+
+
+def _no_step(program: RegisterProgram, number: int, expected: str) -> WrongResult:
+    step = program.steps[number]
+    return WrongResult(
+        f"{program.name}: step {number} is no instruction on whole registers",
+        expected=expected,
+        got=f"{type(step.op).__name__} of registers {step.operands}, lanes of {step.type}",
+    )
 
 
 def _filled(
@@ -94,11 +157,15 @@ def check_layout(cell: Cell, program: CellProgram, lowered: RegisterProgram) -> 
     """Check that every output of a register program is the cell program on the cell it belongs to.
 
     The two must be the same formula, node for node. Then whatever is proved of one cell holds for
-    every lane.
+    every lane. Each step must be one instruction on whole registers, and read operands as they are.
 
     Raises:
-        WrongResult: an output is another formula, or there are more or fewer outputs.
+        UsageError: the program does not fit the cell.
+        WrongResult: an output is another formula, there are more or fewer outputs, or a step is
+            none.
     """
+    program.check({each.name: (each.type, each.lanes) for each in cell.operands})
+    _check_operands(cell, lowered)
     inputs = {
         each.name: [
             x
@@ -130,3 +197,21 @@ def check_layout(cell: Cell, program: CellProgram, lowered: RegisterProgram) -> 
                 got=f"the cell program on cell {there[0]}" if there else "another formula",
                 hint="an order of lanes that was not restored, or another instruction",
             )
+
+
+def _check_operands(cell: Cell, lowered: RegisterProgram) -> None:
+    """Check that loads and splats read operands as the cell has them, and the result's type."""
+    own = {each.name: each for each in cell.operands}
+    if lowered.result != cell.result or lowered.outputs < 1:
+        raise WrongResult(
+            f"{lowered.name}: the registers hold another result than the cell",
+            expected=f"outputs of {cell.result}",
+            got=f"{lowered.outputs} outputs of {lowered.result}",
+        )
+    for number, step in enumerate(lowered.steps):
+        if not isinstance(step.op, Load | Splat):
+            continue
+        found = own.get(step.op.operand)
+        if found is None or (found.type, found.shared) != (step.type, isinstance(step.op, Splat)):
+            way = "repeated" if found and found.shared else "loaded"
+            raise _no_step(lowered, number, f"{found.type} lanes, {way}" if found else "an operand")

@@ -29,7 +29,7 @@ SAMPLES = 256
 
 @dataclass(frozen=True)
 class AllCases:
-    """Every case is equal."""
+    """Every case is equal; those that were split are not counted."""
 
     cases: int
     inputs: int
@@ -46,11 +46,11 @@ def by_cases(x: Formula, y: Formula) -> AllCases | Row | None:
     numbers = itertools.count()
     whole = {each: (each.lo, each.hi) for each in variables(x, y)}
     largest_first = [(-count_inputs(list(whole)), next(numbers), whole)]
-    cases = computed = 0
+    tried = split_up = computed = 0
     while largest_first:
         check_time()
         _, _, ranges = heapq.heappop(largest_first)
-        cases += 1
+        tried += 1
         narrowed = {each: _narrowed(each, *ends) for each, ends in ranges.items()}
         a, b = substituted([x, y], narrowed)
         if _same(a, b):
@@ -61,7 +61,7 @@ def by_cases(x: Formula, y: Formula) -> AllCases | Row | None:
             row = (
                 first_difference(a, b, inputs)
                 if small
-                else sampled_difference(a, b, inputs, SAMPLES, seed=cases)
+                else sampled_difference(a, b, inputs, SAMPLES, seed=tried)
             )
         except SizeError:
             return None
@@ -71,15 +71,16 @@ def by_cases(x: Formula, y: Formula) -> AllCases | Row | None:
         if small:
             computed += count_inputs(inputs)
             continue
-        if cases + len(largest_first) >= MOST_CASES:
+        if tried + len(largest_first) >= MOST_CASES:
             return None
+        split_up += 1
         widest = max(inputs, key=lambda each: each.hi - each.lo)
         split = next(each for each, v in narrowed.items() if v is widest)
         for ends in _halves(*ranges[split]):
             half = ranges | {split: ends}
             size = count_inputs([_narrowed(each, *of) for each, of in half.items()])
             heapq.heappush(largest_first, (-size, next(numbers), half))
-    return AllCases(cases, computed)
+    return AllCases(tried - split_up, computed)
 
 
 def _same(a: Formula, b: Formula) -> bool:

@@ -50,6 +50,20 @@ def first_difference(x: Formula, y: Formula, inputs: Sequence[Formula]) -> Row |
     return None
 
 
+def first_exact_difference(x: Formula, y: Formula, inputs: Sequence[Formula]) -> Row | None:
+    """Return what ``first_difference`` does, with Python's integers, which hold every value.
+
+    Raises:
+        OutOfTime: the deadline has passed.
+    """
+    for values in itertools.product(*(range(each.lo, each.hi + 1) for each in inputs)):
+        check_time()
+        row = dict(zip(inputs, values, strict=True))
+        if exact_value(x, row) != exact_value(y, row):
+            return row
+    return None
+
+
 def grid(inputs: Sequence[Formula]) -> list[Array]:
     """Return all inputs as arrays that broadcast together, an axis a variable."""
     (box,) = _boxes(inputs, count_inputs(inputs))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlc_course.deadline import OutOfTime, until
-from mlc_course.errors import SizeError
+from mlc_course.errors import SizeError, UsageError
 from mlc_course.instruction_selection.integers import Formula, variables
 from mlc_course.instruction_selection.isa import CellProgram
 from mlc_course.instruction_selection.prove.cases import AllCases, by_cases
@@ -24,6 +24,7 @@ from mlc_course.instruction_selection.prove.inputs import (
     Row,
     count_inputs,
     first_difference,
+    first_exact_difference,
     named,
     sampled_difference,
 )
@@ -61,8 +62,26 @@ def prove_cell(cell: Cell, program: CellProgram, *, seconds: float = 10.0) -> Ve
     """Return whether a program computes a cell's goal for all inputs.
 
     Raises:
-        UsageError: the program's result has more bytes than one output.
+        UsageError: the goal or the program reads other operands than the cell has, the program's
+            types and lanes do not fit each other, or its result is not of the bytes of one output.
     """
+    known = {x for each in cell.operands for x in each.variables()}
+    for x in variables(cell.goal):
+        if x not in known:
+            raise UsageError(
+                f"the goal of {cell.name} reads what no operand has",
+                expected=", ".join(
+                    f"{each} from {each.lo} to {each.hi}" for each in sorted(known, key=str)
+                ),
+                got=f"{x} from {x.lo} to {x.hi}",
+            )
+    program.check({each.name: (each.type, each.lanes) for each in cell.operands})
+    if program.result.bytes != cell.result.bytes:
+        raise UsageError(
+            f"the program has another result than {cell.name}",
+            expected=f"{cell.result.bytes} bytes, as {cell.result}",
+            got=f"{program.result.lanes} lanes of {program.result.type}",
+        )
     return prove_equal([cell.goal], program.lanes(cell.inputs, cell.result), seconds=seconds)
 
 
@@ -92,7 +111,8 @@ def prove_equal(
                     case row:
                         return _refuted(each.wanted, each.found, each.lane, row)
     except OutOfTime:
-        unknown = unknown or f"no method was done in {seconds:g} s"
+        spent = min(seconds, time.perf_counter() - start)  # an earlier deadline may have ended it
+        unknown = unknown or f"no method was done in {spent:.2g} s"
     if unknown is not None:
         return Unknown(unknown)
     method = max((each.method for each in proved), key=METHODS.index, default=METHODS[0])
@@ -103,9 +123,17 @@ def prove_equal(
             classes=len(asked),
             inputs=sum(each.inputs for each in proved),
             seconds=time.perf_counter() - start,
-            reason=next((each.reason for each in proved if each.method == method), None),
+            reason=_reason(proved, method),
         )
     )
+
+
+def _reason(proved: Sequence[_Equal], method: Method) -> str | None:
+    """Return a reason of that method, and that it is of one kind of lanes where others differ."""
+    reason = next((each.reason for each in proved if each.method == method), None)
+    if reason is None or all(each.reason == reason for each in proved):
+        return reason
+    return f"for one kind, {reason}"
 
 
 def _refuted(wanted: Formula, found: Formula, lane: int, row: Row) -> Refuted:
@@ -145,7 +173,9 @@ def _decide(wanted: Formula, found: Formula) -> _Equal | Row | None:
     if proved is not None:
         return proved
     if count_inputs(inputs) <= MANY:
-        return _computed(wanted, found, inputs)
+        computed = _computed(wanted, found, inputs)
+        if computed is not None:
+            return computed
     if (row := sampled_difference(wanted, found, inputs, SAMPLES[1], seed=2)) is not None:
         return row
     match by_cases(wanted, found):
@@ -161,7 +191,9 @@ def _computed(wanted: Formula, found: Formula, inputs: Sequence[Formula]) -> _Eq
     try:
         row = first_difference(wanted, found, inputs)
     except SizeError:
-        return None
+        if count_inputs(inputs) > FEW:
+            return None
+        row = first_exact_difference(wanted, found, inputs)
     return _Equal("all inputs", count_inputs(inputs)) if row is None else row
 
 

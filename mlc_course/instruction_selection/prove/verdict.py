@@ -24,7 +24,7 @@ _WORDS: dict[Method, str] = {
     "each sum one variable": "both sides are equal with one variable for each sum",
     "tables": "both sides are equal where sub-formulas with the same table are one",
     "each shared part one variable": "both sides are equal with one variable for what they share",
-    "all inputs": "both sides were computed on all inputs",
+    "all inputs": "both sides, or the parts of their difference, were computed on all inputs",
     "case by case": "both sides are equal in each case",
 }
 METHODS: tuple[Method, ...] = get_args(Method)

@@ -1,7 +1,7 @@
 """A bank of values, told apart by their bytes on all tests.
 
 A value is what a program on one cell computes: its bytes on every test. Two programs with equal
-bytes are one value, and the first, which has fewest instructions, stands for both.
+bytes are one value, and the one with fewest instructions, the lightest of them, stands for both.
 """
 
 from __future__ import annotations
@@ -189,10 +189,10 @@ class Bank:
     def keep(self, plan: Plan, batch: Batch) -> None:
         """Keep the values of a batch that are not known yet; ``seal`` makes them known."""
         hashes = self.fingerprints(batch.raw, plan.shape)
-        fresh, first = np.unique(hashes, return_index=True)
-        rows = first[~self.knows(fresh)]
-        if not len(rows):
+        unknown = np.flatnonzero(~self.knows(hashes))
+        if not len(unknown):
             return
+        rows = unknown[_lightest(hashes[unknown], self.weights(plan, batch.rows(unknown)))]
         if not self.plans or self.plans[-1] is not plan:
             self.plans.append(plan)
         operands = np.zeros((len(rows), _MOST_OPERANDS), np.int64)
@@ -210,8 +210,8 @@ class Bank:
         sizes = [len(each.hashes) for each in self._pending]
         source = np.repeat(np.arange(len(sizes)), sizes)
         row = np.concatenate([np.arange(size) for size in sizes])
-        hashes, first = np.unique(hashes, return_index=True)
-        source, row = source[first], row[first]
+        first = _lightest(hashes, np.concatenate([each.weights for each in self._pending]))
+        hashes, source, row = hashes[first], source[first], row[first]
         places = np.zeros(len(hashes), np.int64)
         by_shape: dict[Shape, list[int]] = {}
         for number, each in enumerate(self._pending):
@@ -391,6 +391,14 @@ def _applied(plan: Plan, operands: Sequence[Bytes], lanes: int) -> Bytes:
         (result,) = compiled((row.formula,), inputs)(*typed)
     wide = np.broadcast_to(result.astype(row.result.numpy, copy=False), (*outer, lanes))
     return np.ascontiguousarray(wide).view(np.uint8).reshape(prod(outer), -1)
+
+
+def _lightest(hashes: Words, weights: Numbers) -> Numbers:
+    """Return where each fingerprint is, with the least of its weights, in the order of them."""
+    order = np.argsort(weights, kind="stable")
+    _, first = np.unique(hashes[order], return_index=True)
+    found: Numbers = order[first]
+    return found
 
 
 def _steps(sizes: Sequence[int], most: int) -> list[int]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +68,10 @@ from mlc_course.instruction_selection.spec import Cell
 
 # Programs of one number of instructions that are proved before more tests are asked for.
 MOST_PROOFS = 8
+# Pairs whose sum agrees with the goal that are looked at: few tests leave tens of thousands.
+MOST_PAIRS = 1000
+
+MOST_RESTARTS = 8  # for a lighter program than the one that was found
 
 Prover = Callable[[Cell, CellProgram], Verdict]
 
@@ -83,6 +88,7 @@ class Limits:
     kept: int = 3_000_000
     compared: int = 100_000_000
     improved: int = 100_000_000  # programs to try, after one is found, for one of less weight
+    as_light: int = 3_000_000  # ... and for one of the same weight that takes fewer cycles
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,7 @@ class DirectSearch:
         self.rng = np.random.default_rng(self.seed)
         self.tests = first_tests(self.cell, self.rng)
         self.blocked: set[CellProgram] = set()
+        self.restarts = 0  # after a program was found
 
     # --- what there is to work with ---------------------------------------------------------------
 
@@ -148,7 +155,11 @@ class DirectSearch:
 
     @cached_property
     def constants(self) -> dict[int, list[tuple[int, ...]]]:
-        return constants_for(self.cell.goal, self.widths)
+        """Constants to try for each width of a lane, as repeating patterns."""
+        found = constants_for(self.cell.goal, self.widths)
+        if self.cell.reduces:
+            found[self.cell.result.bits] = [(0,)]  # an accumulator that is empty
+        return found
 
     @cached_property
     def accumulator(self) -> str | None:
@@ -186,13 +197,10 @@ class DirectSearch:
         bank = self._bank()
         best = self.known
         covered, complete = 0, True
-        for count in range(1, self.limits.instructions + 1):
-            bound = best.weight if best else None
-            plans = [
-                plan
-                for plan in bank.plans_for(self.table, count)
-                if bound is None or bank.least_weight(plan) < bound
-            ]
+        for count in range(self.limits.instructions + 1):
+            plans = list(bank.plans_for(self.table, count))
+            if best is not None:
+                plans = self._worth_it(bank, plans, best)
             total = sum(plan.size for plan in plans)
             if total > self.limits.kept and self.cell.reduces:
                 complete = False
@@ -201,27 +209,34 @@ class DirectSearch:
             last = total > self.limits.kept
             if total > (self.limits.improved if best else self.limits.compared):
                 break
-            hits = []
+            hits = [] if count else self._leaves(bank)
             for plan in plans:
                 hits += self._hits_of(bank, plan, keep=not last)
                 if time.monotonic() > self.deadline:
                     break
             late = time.monotonic() > self.deadline
-            if not last and not late:
+            if count and not last and not late:
                 bank.seal(count)
-                hits += self._sums(bank, count)
-            yield Tried(self.cell.name, count, total, bank.kept)
+                pairs = list(islice(self._sums(bank, count, best), MOST_PAIRS))
+                complete = complete and len(pairs) < MOST_PAIRS
+                hits += pairs
+            if count:
+                yield Tried(self.cell.name, count, total, bank.kept)
             tests, proofs = len(self.tests), 0
             for hit in sorted(hits, key=lambda each: each.rank):
-                if (best and hit.weight >= best.weight) or hit.program in self.blocked:
+                if best and hit.rank[:2] >= (best.weight, _cycles(best.program)):
+                    break
+                if hit.program in self.blocked:
+                    complete = False
                     continue
                 if proofs == MOST_PROOFS:
-                    complete = False
+                    complete = complete and best is not None and hit.weight >= best.weight
                     break
                 proofs += 1
                 verdict = self.prover(self.cell, hit.program)
                 if isinstance(verdict, Proved):
                     best = Found(self.cell, hit.program, hit.weight, str(verdict))
+                    yield best
                 elif isinstance(verdict, RefutedBy):
                     yield Refuted(
                         self.cell.name,
@@ -234,14 +249,17 @@ class DirectSearch:
                     around = tests_around(self.cell, verdict.model, self.rng)
                     self.tests = np.concatenate([self.tests, around])
                 else:
+                    complete = False  # it may hide another of the same values
                     self.blocked.add(hit.program)
                     yield Undecided(self.cell.name, str(hit.program), str(verdict), self.whole)
             if late:
                 break
-            if len(self.tests) > tests:
-                if best is None:
+            if len(self.tests) > tests:  # they tell values apart that were taken for one
+                if best is None or self.restarts < MOST_RESTARTS:
+                    self.restarts += best is not None
+                    self.known = best
                     return True
-                complete = False  # values that the new tests tell apart were taken for one
+                complete = False
             covered = count if complete else covered
             if last:
                 break
@@ -259,9 +277,15 @@ class DirectSearch:
             self.whole,
             self.accumulator or "",
         )
-        if best and best is not self.known:
-            yield best
         return False
+
+    def _worth_it(self, bank: Bank, plans: Sequence[Plan], best: Found) -> list[Plan]:
+        """Return plans whose programs may be lighter than the best, or as light but faster."""
+        weighed = [(plan, bank.least_weight(plan)) for plan in plans]
+        as_light = [plan for plan, least in weighed if least <= best.weight]
+        if sum(plan.size for plan in as_light) <= self.limits.as_light:
+            return as_light
+        return [plan for plan, least in weighed if least < best.weight]
 
     def _bank(self) -> Bank:
         bank = Bank(
@@ -279,8 +303,6 @@ class DirectSearch:
             for bits, patterns in self.constants.items():
                 of = IntType(signed=True, bits=bits)
                 lanes = size // of.bytes
-                if bits == self.cell.result.bits and self.cell.reduces:
-                    patterns = [(0,)]  # an accumulator that is empty
                 for values in patterns:
                     if lanes and lanes % len(values) == 0:
                         row = np.array(values * (lanes // len(values)), dtype=np.int64)
@@ -314,6 +336,19 @@ class DirectSearch:
             rest = goal.view(kind) - self._as_bytes(column).view(kind)
             found.append((rest.view(np.uint8), self.accumulator))
         return found
+
+    def _leaves(self, bank: Bank) -> list[Hit]:
+        """Return the operands and constants that are the result: programs of no instruction."""
+        shape = Shape(self.cell.result.bytes, self.cell.result.bits)
+        if shape not in bank.groups:
+            return []
+        goal = self._goal_bytes(bank.tests)
+        hits = []
+        for row in np.flatnonzero((bank.groups[shape].raw == goal).all(1)):
+            equations: list[Equation] = []
+            bank.equations(Place(shape, int(row)), equations)
+            hits.append(self._hit(equations, None))
+        return hits
 
     def _hits_of(self, bank: Bank, plan: Plan, *, keep: bool) -> list[Hit]:
         """Compare all candidates of a plan with the goals, and keep them if asked to."""
@@ -368,13 +403,15 @@ class DirectSearch:
             equations.append(Equation(adder, (last, last - 1), adder.result, 1))
             absorbed(equations, last)
         program = folded(program_of(equations))
-        cycles = sum(x.cycles for x in program.instructions)
-        return Hit(weight_of(program, unit_of(self.cell)), cycles, program)
+        return Hit(weight_of(program, unit_of(self.cell)), _cycles(program), program)
 
-    def _sums(self, bank: Bank, count: int) -> list[Hit]:
-        """Return pairs of kept values whose sum or difference is a goal, one of them new."""
+    def _sums(self, bank: Bank, count: int, best: Found | None) -> Iterator[Hit]:
+        """Yield pairs of kept values whose sum or difference is a goal, one of them new.
+
+        Those that weigh more than the best program are left out.
+        """
+        most = best.weight if best else None
         result = self.cell.result
-        hits: list[Hit] = []
         ways = [(sign, row) for sign in (1, -1) if (row := self.combining(sign))]
         for shape, group in bank.groups.items():
             if shape.bytes != result.bytes or shape.bits != result.bits:
@@ -396,10 +433,9 @@ class DirectSearch:
                             ]
                         )
                         for need, other_first in needs:
-                            hits += self._pairs(
-                                bank, row, shape, start, need, other_first, accumulator
+                            yield from self._pairs(
+                                bank, row, shape, start, need, other_first, accumulator, most
                             )
-        return hits
 
     def _pairs(
         self,
@@ -410,10 +446,14 @@ class DirectSearch:
         need: npt.NDArray[np.unsignedinteger],
         other_first: bool,
         accumulator: str | None,
-    ) -> list[Hit]:
-        hits = []
+        most: int | None,
+    ) -> Iterator[Hit]:
         raw = np.ascontiguousarray(need).view(np.uint8)
+        here_weights = bank.groups[shape].weights[start:]
         for number, place in bank.places_of(bank.fingerprints(raw, shape)):
+            weight = here_weights[number] + bank.groups[place.shape].weights[place.row]
+            if most is not None and weight >= most:
+                continue
             same = bank.groups[place.shape].raw[place.row]
             if len(same) != raw.shape[1] or not (same == raw[number]).all():
                 continue
@@ -422,5 +462,8 @@ class DirectSearch:
             other = bank.equations(place, equations)
             operands = (other, here) if other_first else (here, other)
             equations.append(Equation(row, operands, row.result, 1))
-            hits.append(self._hit(equations, accumulator))
-        return hits
+            yield self._hit(equations, accumulator)
+
+
+def _cycles(program: CellProgram) -> float:
+    return sum(x.cycles for x in program.instructions)

@@ -64,11 +64,11 @@ class Found:
 class Covered:
     """What was tried completely: programs of at most so many instructions over rows and constants.
 
-    A value that is used twice counts twice. Where a program was found, only programs that weigh
-    less were looked for (``lighter``). ``reread`` is 0 where each instruction reads only values
-    that were made as lanes of its width; otherwise values are reread as lanes of fewer bits.
-    ``whole`` says that the goal is the whole cell and not a part of it. Where the goal adds to an
-    accumulator, ``added_to``, programs compute what is added.
+    A value that is used twice counts twice, also in what a program weighs. Where a program was
+    found, only programs that weigh less were looked for (``lighter``). ``reread`` is 0 where each
+    instruction reads only values that were made as lanes of its width; otherwise values are reread
+    as lanes of fewer bits. ``whole`` says that the goal is the whole cell and not a part of it.
+    Where the goal adds to an accumulator, ``added_to``, programs compute what is added.
     """
 
     goal: str

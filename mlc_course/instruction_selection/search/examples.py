@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mlc_course.instruction_selection.integers import Formula, IntType, walk
+from mlc_course.instruction_selection.integers import Formula, IntType, evaluate, walk
 from mlc_course.instruction_selection.search.bank import TEST_STEP
 from mlc_course.instruction_selection.spec import Cell
 
@@ -15,12 +15,16 @@ from mlc_course.instruction_selection.spec import Cell
 def first_tests(
     cell: Cell, rng: np.random.Generator, *, extreme: int = TEST_STEP, random: int = TEST_STEP
 ) -> npt.NDArray[np.int64]:
-    """Return inputs, one row a test and one column a variable: at extremes, then random ones."""
+    """Return inputs, one row a test and one column a variable: extremes, and telling random ones.
+
+    A saturated goal has one value on most inputs, and tests with this value tell little. So random
+    inputs are taken of which the goal has few alike.
+    """
     inputs = variables_of(cell)
     ends = np.array([[x.lo, x.hi] for x in inputs], dtype=np.int64)
     chosen = rng.integers(0, 2, (extreme, len(inputs)))
     at_ends = ends[np.arange(len(inputs)), chosen]
-    drawn = _drawn(inputs, random, rng)
+    drawn = _telling(cell, random, rng)
     half = min(extreme, random) // 2  # so that the first few tests are of both kinds
     return np.concatenate([at_ends[:half], drawn[:half], at_ends[half:], drawn[half:]])
 
@@ -44,10 +48,28 @@ def variables_of(cell: Cell) -> list[Formula]:
     return [x for lanes in cell.inputs.values() for x in lanes]
 
 
+def _telling(cell: Cell, count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return inputs on which the goal has values as different as some draws allow."""
+    inputs = variables_of(cell)
+    drawn = np.concatenate([_drawn(inputs, 4 * count, rng), _drawn(inputs, 4 * count, rng, True)])
+    values = evaluate(cell.goal, dict(zip(inputs, drawn.T, strict=True)))
+    _, kind, alike = np.unique(
+        np.broadcast_to(values, len(drawn)), return_inverse=True, return_counts=True
+    )
+    return drawn[np.argsort(alike[kind], kind="stable")[:count]]
+
+
 def _drawn(
-    inputs: Sequence[Formula], count: int, rng: np.random.Generator
+    inputs: Sequence[Formula], count: int, rng: np.random.Generator, near_zero: bool = False
 ) -> npt.NDArray[np.int64]:
-    columns = [rng.integers(x.lo, x.hi, count, endpoint=True) for x in inputs]
+    """Return random inputs; ``near_zero`` draws the number of their bits first."""
+    columns = []
+    for x in inputs:
+        column = rng.integers(x.lo, x.hi, count, endpoint=True)
+        if near_zero:
+            shifts = rng.integers(0, max(x.hi, -x.lo, 1).bit_length(), count)
+            column = np.clip(column >> shifts, x.lo, x.hi)
+        columns.append(column)
     return np.stack(columns, 1).astype(np.int64)
 
 

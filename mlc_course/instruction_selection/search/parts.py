@@ -14,12 +14,18 @@ from itertools import product
 import numpy as np
 
 from mlc_course.instruction_selection.integers import (
+    S16,
     Formula,
     IntType,
+    bits_for,
     const,
     evaluate,
+    maximum,
+    minimum,
     node,
     rebuilt,
+    saturate,
+    shift_right,
     substituted,
     var,
     variables,
@@ -30,6 +36,7 @@ from mlc_course.instruction_selection.spec import Cell, CellOperand
 
 MOST_OPERANDS = 3  # of a part that is searched for at once
 _MOST_CUTS = 8
+_NARROW = S16
 _MOST_CORNERS = 6  # variables of a polynomial of which all corners are looked at
 
 
@@ -56,6 +63,7 @@ def cuts(cell: Cell) -> Iterator[Cut]:
 def _all_cuts(cell: Cell) -> Iterator[Cut]:
     yield from sums(cell)
     yield from _negated(cell)
+    yield from _narrowed_early(cell)
     for frontier in _frontiers(cell.goal):
         inner = [each for each in frontier if each.op != "var"]
         if not inner:
@@ -78,6 +86,52 @@ def _negated(cell: Cell) -> Iterator[Cut]:
             changed = left + kept * operand.variables()[0]
             rest = cell_for(cell.name, changed, cell.result, (*cell.operands, operand))
             yield Cut(rest, (cell_for(name, part, of, cell.operands),))
+
+
+def _narrowed_early(cell: Cell) -> Iterator[Cut]:
+    """Yield a clamped shift of 32 bits as a shift to 16 bits, which may saturate, and the rest.
+
+    clamp((x + c) >> k, lo, hi) is clamp((sat16(x >> j) + (c >> j)) >> (k - j), lo, hi) where 2**j
+    divides c, since (x + c) >> k is ((x >> j) + (c >> j)) >> (k - j), and where the ends of 16 bits
+    are clamped to the same lo and hi as all that is beyond them.
+    """
+    found = _clamped_shift(cell.goal)
+    if found is None or bits_for(found[0].lo, found[0].hi) <= _NARROW.bits:
+        return
+    shifted, amount, lo, hi = found
+    (parts, constant) = terms(shifted)
+    x = total(parts)
+    for left in range(min(amount, _NARROW.bits - cell.result.bits), 0, -1):
+        early = amount - left
+        rounded = constant >> early
+        ends = (_NARROW.lo - 1, _NARROW.lo, _NARROW.hi, _NARROW.hi + 1)
+        low, lower, high, higher = (saturated(e, rounded, left, lo, hi) for e in ends)
+        if constant % (1 << early) or (low, lower, high, higher) != (lo, lo, hi, hi):
+            continue
+        part = saturate(_NARROW, shift_right(x, early))
+        operand = CellOperand("part0", _NARROW, 1, part.lo, part.hi)
+        goal = minimum(maximum((operand.variables()[0] + rounded) >> left, lo), hi)
+        rest = cell_for(cell.name, goal, cell.result, (*cell.operands, operand))
+        yield Cut(rest, (cell_for("part0", part, _NARROW, cell.operands),))
+        return
+
+
+def saturated(x: int, constant: int, amount: int, lo: int, hi: int) -> int:
+    """Return clamp((x + constant) >> amount, lo, hi)."""
+    return min(max((x + constant) >> amount, lo), hi)
+
+
+def _clamped_shift(goal: Formula) -> tuple[Formula, int, int, int] | None:
+    """Return x, k, lo and hi of the goal clamp(x >> k, lo, hi), if it is one."""
+    lo, hi, each = goal.lo, goal.hi, goal
+    while each.op in ("min", "max"):
+        inner = [x for x in each.operands if x.op != "const"]
+        if len(inner) != 1:
+            return None
+        each = inner[0]
+    if each is goal or each.op != "shr" or each.lo > lo or each.hi < hi:
+        return None
+    return each.operands[0], int(str(each.params[0])), lo, hi
 
 
 def _cut(cell: Cell, inner: Mapping[Formula, IntType]) -> Cut:

@@ -137,10 +137,9 @@ class Selecting:
             return False
         try:
             program = renamed(rule.program, names)
-            program.check({each.name: (each.type, each.lanes) for each in self.cell.operands})
+            verdict = prove_cell(self.cell, program)
         except (KeyError, UsageError):
             return False  # no such program can be run
-        verdict = prove_cell(self.cell, program)
         if not isinstance(verdict, Proved):
             return False
         self._best, self._tried, self._recorded = (program, verdict.certificate), rule.tried, True

@@ -32,7 +32,9 @@ from mlc_course.instruction_selection.search.rewriting import (
 )
 from mlc_course.instruction_selection.spec import Cell
 
-PARTS = Limits(instructions=3, kept=300_000, compared=6_000_000, improved=2_000_000)
+PARTS = Limits(
+    instructions=3, kept=300_000, compared=6_000_000, improved=2_000_000, as_light=100_000
+)
 EASY = 4  # a program of so many instructions is not looked for in parts
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from tqdm.auto import tqdm
 
-from mlc_course.errors import CourseError, MachineError, UsageError, check_known
+from mlc_course.errors import CourseError, MachineError, TextError, UsageError, check_known
 from mlc_course.instruction_selection.intel_guide import Guide
 from mlc_course.instruction_selection.isa import AVX2, NEON, VNNI, Instruction
 from mlc_course.instruction_selection.semantics.assembled import architecture_of, assembled
@@ -129,7 +129,7 @@ class RowCheck:
         notes = [
             f"  {each.source}, {each.width} bits: {each.note}"
             for each in self.findings
-            if each.verdict == "differs"
+            if each.verdict == "differs" or (each.source == GUIDE and each.note)
         ]
         return "\n".join([f"{head}{agreed}".rstrip(), *notes])
 
@@ -264,7 +264,8 @@ def _by_guide(guide: Guide, rows: Sequence[Instruction], _: int) -> Iterator[Fin
             notes = (refuted_by_guide(row, width, guide) for row in rows)
             note = next(filter(None, notes), None)
         except CourseError as error:
-            yield Finding(GUIDE, width, "left out", note=f"not read: {_reason(error)}")
+            unread = "not read: " if isinstance(error, TextError) else ""
+            yield Finding(GUIDE, width, "left out", note=f"{unread}{_reason(error)}")
             continue
         if note is None:
             yield Finding(GUIDE, width, "agrees", complete=True)

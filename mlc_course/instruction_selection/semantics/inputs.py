@@ -41,16 +41,8 @@ class Trials:
 
 
 def immediates(row: Instruction) -> Sequence[int | None]:
-    """Return the immediates that a row may have, or ``None`` alone where it has none.
-
-    A shift by all bits of a lane is left out: LLVM's shifts do not define it. A narrowing shift may
-    drop as many bits as the result has.
-    """
-    if not row.has_immediate:
-        return (None,)
-    if row.immediate is not None:
-        return (row.immediate,)
-    return range(1, row.result.bits + (row.kind == "narrow"))
+    """Return the immediate of a row, or all that it may have where none is fixed."""
+    return row.immediates if row.immediate is None else (row.immediate,)
 
 
 def variables_of(row: Instruction) -> tuple[Formula, ...]:

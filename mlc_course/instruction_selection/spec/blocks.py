@@ -53,12 +53,15 @@ LANES = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True)
 class _Axis:
-    """How one index of an access moves: with the outputs, with the lanes, and with outer loops."""
+    """How one index of an access moves: with the outputs, with the lanes, and with outer loops.
+
+    Loops are told apart by themselves: two may have one name.
+    """
 
     constant: int
     output: int
     lane: int
-    outer: tuple[tuple[str, int], ...]
+    outer: frozenset[tuple[object, int]]
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class _Access:
         return tuple((each.output, each.lane) for each in self.axes)
 
     @property
-    def outer(self) -> tuple[tuple[tuple[str, int], ...], ...]:
+    def outer(self) -> tuple[frozenset[tuple[object, int]], ...]:
         return tuple(each.outer for each in self.axes)
 
 
@@ -181,12 +184,13 @@ class _Block:
     ) -> None:
         self.block, self.store, self.name, self.ranges = realize.block, store, name, ranges
         self.repeats = [
-            Repeat(each.loop_var, int(each.min), int(each.extent), "", ()) for each in loops
+            Repeat(each.loop_var, self.number(each.min), self.number(each.extent), "", ())
+            for each in loops
         ]
         self.scope: dict[Var, Affine | None] = {
             each.var: Affine(terms={each: 1}) for each in self.repeats
         }
-        self.held = {str(store.buffer.name): store.buffer}
+        self.held: dict[str, Any] = {}
         pairs = list(zip(self.block.iter_vars, realize.iter_values, strict=True))
         for each, value in pairs:
             self.scope[each.var] = self.affine(value)
@@ -235,8 +239,33 @@ class _Block:
         return self.lane.extent if self.lane else 1
 
     def access(self, buffer: Var, indices: Sequence[Expr]) -> _Access:
-        self.held[str(buffer.name)] = buffer
+        self.check_buffer(buffer)
         return _Access(str(buffer.name), tuple(self.axis(buffer, x) for x in indices))
+
+    def check_buffer(self, buffer: Any) -> None:
+        """Check that a buffer is the only one of its name, and that its shape is known."""
+        name = str(buffer.name)
+        same = [x for x in self.held if _clean(x) == _clean(name) and x != name]
+        if same or not self.held.setdefault(name, buffer).same_as(buffer):
+            raise UsageError(
+                f"block {self.name}: two buffers with one name",
+                expected="a name for each buffer, of letters and digits",
+                got=", ".join([*same, name]) if same else f"{name} twice",
+                hint="operands of a cell are known by the names of their buffers",
+            )
+        for each in (*buffer.shape, *buffer.strides):
+            self.number(each)
+
+    def number(self, expr: Any) -> int:
+        """Return a number of iterations or elements, which must be known before the loop runs."""
+        if not isinstance(expr, tirx.IntImm):
+            raise UsageError(
+                f"block {self.name}: a size that is not known before the loop runs",
+                expected="loops and buffers of constant sizes",
+                got=str(expr),
+                hint="specialize the function for one size",
+            )
+        return int(expr.value)
 
     def axis(self, buffer: Var, index: Expr) -> _Axis:
         if has_data(index):
@@ -257,14 +286,15 @@ class _Block:
                 hint="split the loop so that a quotient or a remainder is a loop of its own",
             )
         moves = (self.output, self.lane)
-        outer = {f"{x.var.name}": c for x, c in found.terms.items() if x not in moves and c}
+        outer: dict[object, int] = {x: c for x, c in found.terms.items() if x not in moves and c}
         if found.rough:
-            outer[str(index)] = 1
+            read = tuple(x for x in every_node(index) if isinstance(x, tirx.Var))
+            outer[(str(index), *read)] = 1
         return _Axis(
             found.constant,
             found.stride(self.output) or 0,
             (found.stride(self.lane) or 0) if self.lane else 0,
-            tuple(sorted(outer.items())),
+            frozenset(outer.items()),
         )
 
     def step(self, access: _Access, axis: str) -> int:
@@ -436,7 +466,7 @@ class _Block:
         inner = range(kept + 1, len(base))
         strided = any(growth[d] or base[d] != shape[d] for d in inner) or len(source.strides) > 0
         made_buffer = TileBuffer(
-            re.sub(r"\W", "_", name), of, base[kept:], growth[kept:], strided and len(inner) > 0
+            _clean(name), of, base[kept:], growth[kept:], strided and len(inner) > 0
         )
         return made_buffer, first
 
@@ -453,6 +483,11 @@ class _Block:
                 name += "_"
             names[each] = name
         return names
+
+
+def _clean(name: str) -> str:
+    """Return the name of a buffer as one that text in TVMScript can have."""
+    return re.sub(r"\W", "_", name)
 
 
 def _place(access: _Access, buffer: TileBuffer, first: tuple[int, ...]) -> Place:

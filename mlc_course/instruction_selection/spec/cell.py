@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
+from mlc_course.errors import UsageError
 from mlc_course.instruction_selection.integers import Formula, IntType, var
 
 
@@ -15,6 +16,9 @@ class CellOperand:
     """Lanes that one output reads: neighbours in memory, of one type, within a promised range.
 
     A shared operand is the same for all outputs of a tile, like a row of A in a matmul.
+
+    Raises:
+        UsageError: there is no lane, or no value in the range, or the type does not hold them all.
     """
 
     name: str
@@ -23,6 +27,15 @@ class CellOperand:
     lo: int | None = None
     hi: int | None = None
     shared: bool = False
+
+    def __post_init__(self) -> None:
+        lo, hi = self.range
+        if lo > hi or not self.type.holds(lo, hi) or self.lanes < 1:
+            raise UsageError(
+                f"the operand {self.name} has no such values",
+                expected=f"one lane or more, with a range within {self.type.lo} to {self.type.hi}",
+                got=f"{self.lanes} lanes from {lo} to {hi}",
+            )
 
     @property
     def range(self) -> tuple[int, int]:

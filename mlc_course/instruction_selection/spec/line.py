@@ -22,6 +22,7 @@ import keyword
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import index
 from typing import NoReturn
 
 from mlc_course.errors import CourseError, TextError, UsageError
@@ -116,6 +117,8 @@ def read_line(
             expected=f"up to {LONGEST} ASCII characters",
             got=f"{len(text)} characters" if text.isascii() else text[:80],
         )
+    if "#" in text:  # Python would skip the rest of the line, which was several lines before
+        _wrong(text, text.index("#"), "a line without comments", text[text.index("#") :][:80])
     arrow = text.find("->")
     colon = text.find(":", arrow)
     if arrow < 0 or colon < 0:
@@ -149,10 +152,19 @@ def read_line(
 
 
 def with_range(operand: CellOperand, promised: tuple[int, int] | None) -> CellOperand:
-    """Return an operand with another range; raises ``UsageError`` for one outside its type."""
+    """Return an operand with another range.
+
+    Raises:
+        UsageError: the range is not two integers, is empty, or is outside the operand's type.
+    """
     if promised is None:
         return operand
-    lo, hi = promised
+    try:
+        lo, hi = map(index, promised)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"the range of {operand.name}", expected="(lo, hi), two integers", got=repr(promised)
+        ) from None
     of = operand.type
     if lo > hi or not of.holds(lo, hi):
         raise UsageError(

@@ -4,7 +4,8 @@ Each operation wraps at its type, as the processor's does. TVM tells LLVM that s
 products of 32 and 64 bits, signed or unsigned, never overflow (``add nsw``, ``mul nuw``), so that
 compiled code may do anything where one does, and its own simplifier takes it that shifts to the
 left do not: those that can overflow within the promised ranges are refused. Those of 8 and 16 bits
-wrap in compiled code as they do here.
+wrap in compiled code as they do here, but not inside a cast to 32 or 64 bits: of ``A + uint8(1)``
+cast to ``int32`` the simplifier believes that it is above zero. There they are refused, too.
 
 The simplifier also takes it that a cast keeps the value, as far as the type can hold it: of a
 ``uint8`` cast to ``int8`` it believes that it lies in 0..127, so that it drops the maximum in
@@ -144,6 +145,7 @@ class _Runner:
         self.loops: dict[Any, int] = {}
         self.values: dict[Any, Formula] = {}
         self.steps = 0
+        self.widened = False  # inside a cast to an integer of 32 or 64 bits, or what may be there
 
     def statement(self, stmt: Any) -> None:
         match stmt:
@@ -160,7 +162,7 @@ class _Runner:
             case tirx.BufferStore():
                 self.store(stmt)
             case tirx.Bind():
-                self.values[stmt.var] = self.value(stmt.value)
+                self.values[stmt.var] = self.inside(stmt.value, widened=True)
             case tirx.AllocBuffer():
                 self.memory.setdefault(str(stmt.buffer.name), {})
             case _:
@@ -221,11 +223,13 @@ class _Runner:
         if kind in _OVERFLOWS:
             inner = wraps if kind is not tirx.Mul else frozenset()
             exact = _OVERFLOWS[kind](self.value(expr.a, inner), self.value(expr.b, inner))
-            if of.bits >= 32 and expr not in wraps:
+            if (of.bits >= 32 and expr not in wraps) or self.widened:
                 _check_fits(expr, exact, of)
             return wrap(of, exact)
         if kind in _OTHERS:
-            return wrap(of, _OTHERS[kind](self.value(expr.a), self.value(expr.b)))
+            widened = self.widened and of != BOOL  # it simplifies no comparison of narrow values
+            a, b = (self.inside(x, widened=widened) for x in (expr.a, expr.b))
+            return wrap(of, _OTHERS[kind](a, b))
         match expr:
             case tirx.IntImm():
                 return const(int(expr.value))
@@ -236,12 +240,13 @@ class _Runner:
             case tirx.Var() if expr in self.loops:
                 return const(self.loops[expr])
             case tirx.Cast():
-                cast = self.value(expr.value, wraps)
+                widened = self.widened or (of.bits >= 32 and not top)
+                cast = self.inside(expr.value, wraps, widened=widened)
                 if not top:
                     _check_cast(expr, cast, of)
                 return wrap(of, cast) if of != BOOL else 1 - equals(cast, 0)
             case tirx.Let():
-                self.values[expr.var] = self.value(expr.value)
+                self.values[expr.var] = self.inside(expr.value, widened=True)
                 return self.value(expr.body)
             case tirx.LShift() | tirx.RShift():
                 return self.shift(expr, of)
@@ -269,6 +274,14 @@ class _Runner:
             expected="+ - * << >> & | ^ ~, comparisons, min, max, Select, casts",
             got=str(expr),
         )
+
+    def inside(self, expr: Expr, wraps: frozenset[Any] = frozenset(), *, widened: bool) -> Formula:
+        """Return the formula of a value that is inside a cast to 32 or 64 bits, or is not."""
+        before, self.widened = self.widened, widened
+        try:
+            return self.value(expr, wraps)
+        finally:
+            self.widened = before
 
     def load(self, expr: Any) -> Formula:
         held = self.memory.get(str(expr.source.name), {})
@@ -299,7 +312,7 @@ class _Runner:
         value, bits = self.value(expr.a), int(amount.value)
         if isinstance(expr, tirx.RShift):
             return shift_right(value, bits)
-        if of.bits >= 32:
+        if of.bits >= 32 or self.widened:
             _check_fits(expr, value << bits, of)
         return wrap(of, value << bits)
 
@@ -361,6 +374,13 @@ def _check_fits(expr: Expr, exact: Formula, of: IntType) -> None:
     if of.holds(exact.lo, exact.hi):
         return
     wider = of.bits == 32 and bits_for(exact.lo, exact.hi) <= 64
+    if of.bits < 32:
+        raise UsageError(
+            "arithmetic that can overflow, in a cast: TVM's simplifier takes it that it does not",
+            expected=f"values of {of}: {of.lo}..{of.hi}",
+            got=f"{expr} in {exact.lo}..{exact.hi}",
+            hint=f"cast what is read first, and mask the result: x & {(1 << of.bits) - 1}",
+        )
     raise UsageError(
         "arithmetic that can overflow: TVM tells LLVM that it does not",
         expected=f"values of {of}: {of.lo}..{of.hi}",

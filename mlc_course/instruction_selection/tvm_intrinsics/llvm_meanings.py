@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,13 @@ from mlc_course.instruction_selection.isa import LEVELS, Instruction
 BLOCK = 128  # bits within which x86 packs lanes
 _PLAIN = re.compile(r"(?:halves\()?(llvm[\w.]+)\)?")
 _WITH_FLAG = re.compile(r"(llvm[\w.]+)\(\{0\}, T\.bool\(False\)\)")
+
+# LLVM's vector-predicated arithmetic, which wraps; ``vector_reading`` checks that all lanes are on.
+_WRAPPING: dict[str, Callable[[Formula, Formula], Formula]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+}
 
 Registers = Sequence[Sequence[Formula]]
 
@@ -101,7 +109,20 @@ def _others() -> Iterator[tuple[str, LlvmMeaning]]:
             yield f"{neon}addlp", LlvmMeaning((of,), twice, partial(_sums_of_pairs, twice))
             yield f"{neon}rshl", LlvmMeaning((of, of), of, _rounding_shift)
             yield f"{neon}mull", LlvmMeaning((of, of), twice, _products)
+    for bits in (8, 16, 32, 64):
+        of = IntType(signed=False, bits=bits)
+        for name, compute in _WRAPPING.items():
+            yield f"llvm.vp.{name}", LlvmMeaning((of, of), of, partial(_wrapped, of, compute))
     yield "llvm.aarch64.neon.addp", LlvmMeaning((S32, S32), S32, partial(_sums_of_pairs, S32))
+
+
+def _wrapped(
+    of: IntType,
+    compute: Callable[[Formula, Formula], Formula],
+    registers: Registers,
+    immediates: Sequence[int],
+) -> list[Formula]:
+    return [wrap(of, compute(a, b)) for a, b in zip(*registers, strict=True)]
 
 
 def _sums_of_pairs(to: IntType, registers: Registers, immediates: Sequence[int]) -> list[Formula]:

@@ -1,7 +1,8 @@
 """Straight-line vector code in TensorIR, run on formulas: what an intrinsic computes, exactly.
 
-A vector is a list of lanes. Arithmetic wraps at its type, and a call of an LLVM intrinsic means
-what ``llvm_meanings`` says of it.
+A vector is a list of lanes, and a call of an LLVM intrinsic means what ``llvm_meanings`` says of
+it. Arithmetic wraps at its type. Of sums, differences and products of 32 and 64 bits, which TVM
+says to LLVM never overflow, that is one of the values that compiled code may have.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ _LANEWISE: dict[type, Callable[[Formula, Formula], Formula]] = {
     tirx.LShift: lambda a, b: a << _constant(b),
 }
 _LLVM_CALLS = ("tirx.call_llvm_pure_intrin", "tirx.call_llvm_intrin")
+_PREDICATED = "llvm.vp."  # takes a mask and a number of lanes after the operands
 _HALVES = ("tirx.vectorlow", "tirx.vectorhigh")
 
 
@@ -198,9 +200,14 @@ class _Runner:
             return lanes[:half] if name == _HALVES[0] else lanes[half:]
         if name not in _LLVM_CALLS:
             _refuse(expr)
-        intrinsic = tvm.intrinsic_name(int(expr.args[0].value))
-        immediates = [int(each.value) for each in expr.args[1:] if _is_immediate(each)]
-        given = [each for each in expr.args[1:] if not _is_immediate(each)]
+        intrinsic, arguments = tvm.intrinsic_name(int(expr.args[0].value)), list(expr.args[1:])
+        if intrinsic.startswith(_PREDICATED):
+            *arguments, mask, count = arguments
+            lanes = self.value(mask)
+            if not all(each.value for each in lanes) or int(count.value) != len(lanes):
+                _refuse(expr)
+        immediates = [int(each.value) for each in arguments if _is_immediate(each)]
+        given = [each for each in arguments if not _is_immediate(each)]
         types = [_lane_type(each) for each in given]
         meaning = meaning_of(intrinsic, types)
         registers = [

@@ -24,6 +24,7 @@ from mlc_course.instruction_selection.compare import (
     inputs,
     llvm_loops,
     numpy_programs,
+    outputs_in_l1,
 )
 from mlc_course.instruction_selection.insert import target_of, vector_instructions
 from mlc_course.instruction_selection.isa import level_of
@@ -145,6 +146,15 @@ def test_rows_that_are_not_neighbours_are_not_moved() -> None:
     tile = dataclasses.replace(spec.tile, places={**spec.places, "A": place})
     with pytest.raises(UsageError, match="side by side"):
         data_movement(dataclasses.replace(spec, tile=tile), 64, 256)
+
+
+@pytest.mark.parametrize(
+    ("name", "kib", "outputs"),
+    [("sat_add_u8", 48, 8192), ("sat_add_u8", 32, 8192), ("gauss3x3_u8", 48, 2048)]
+    + [("sad8_u8", 32, 1024), ("binomial5x5_u8", 1, 512)],
+)
+def test_so_many_outputs_fill_the_first_cache(name: str, kib: int, outputs: int) -> None:
+    assert outputs_in_l1(CATALOGUE[name].specification, kib << 10) == outputs
 
 
 def test_a_geometric_mean_is_that_of_the_ratios() -> None:

@@ -16,6 +16,7 @@ from mlc_course.instruction_selection.isa import (
 
 ROWS = list(dict.fromkeys(row for level in LEVELS.values() for row in level.rows))
 CALL = "T.call_llvm_pure_intrin"
+ALL_OF_4 = "T.broadcast(T.bool(True), 4), T.uint32(4)"
 
 
 def named(name: str) -> Instruction:
@@ -55,7 +56,8 @@ def named(name: str) -> Instruction:
             "sadalp.16",
             None,
             128,
-            f'a + {CALL}("int32x4", "llvm.aarch64.neon.saddlp", b)',
+            f'{CALL}("int32x4", "llvm.vp.add", a, '
+            f'{CALL}("int32x4", "llvm.aarch64.neon.saddlp", b), {ALL_OF_4})',
         ),
     ],
 )
@@ -69,7 +71,8 @@ def test_the_short_form_of_a_row_becomes_an_expression(
 def test_the_high_half_of_a_long_result_reads_the_high_halves() -> None:
     text = tir_text(named("umull.16"), 128, ["a", "b"], part=1)
     high = 'T.Cast("uint32x4", T.Shuffle([{}], [4, 5, 6, 7]))'
-    assert text == f"{high.format('a')} * {high.format('b')}"
+    operands = f"{high.format('a')}, {high.format('b')}"
+    assert text == f'{CALL}("uint32x4", "llvm.vp.mul", {operands}, {ALL_OF_4})'
 
 
 def test_x86_puts_lanes_side_by_side_within_blocks_of_128_bits() -> None:

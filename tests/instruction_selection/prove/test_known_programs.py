@@ -39,7 +39,7 @@ METHODS = {
     "grey_u8": "normal form",
     "complex_real_s16": "normal form",
     "gauss_121_neon": "normal form",
-    "mul_q15_sat_neon": "normal form",
+    "mul_q15_sat_neon": "same formula",
 }
 
 

@@ -73,7 +73,8 @@ def test_a_certificate_says_why(name: str, reason: str | None) -> None:
 def test_verdicts_are_sentences() -> None:
     done = Certificate("all inputs", lanes=32, classes=1, inputs=65536, seconds=0.01)
     assert str(Proved(done)) == (
-        "Proved: both sides were computed on all inputs (32 lanes of one kind, 65,536 inputs)."
+        "Proved: both sides, or the parts of their difference, were computed on all inputs"
+        " (32 lanes of one kind, 65,536 inputs)."
     )
     one = Certificate("normal form", lanes=1, classes=1, inputs=0, seconds=0.01, reason="x is x")
     assert str(Proved(one)) == "Proved: both sides have the same normal form (one lane): x is x."

@@ -57,6 +57,12 @@ CHANGES: dict[str, dict[str, Any]] = {
     "no certificate": {"certificate": None},
     "a text for a certificate": {"certificate": "all inputs"},
     "a list for a certificate": {"certificate": [1]},
+    "a result of two bytes": {
+        "program": [
+            *_program(),
+            {"type": "u16", "lanes": 1, "row": "punpck0b", "reads": "u8 -> u16", "of": [2]},
+        ]
+    },
     "a value of 3 GB": {"program": [_constant(3 << 30, 1), *_program()]},
     "a result of 3 GB": {"program": [*_program(), _constant(3 << 30, 1)]},
     # x = pminub(x, x) again and again: right, and its text has 2 ** 60 values
