@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mlc_course.errors import UnmetCheck, WrongResult
-from mlc_course.exercise import called, check, check_parts, given, holds
+from mlc_course.exercise import called, check, check_parts, given, holds, shown
 from mlc_course.grading.checks import Examined
 from mlc_course.instruction_selection.isa import Input
 from mlc_course.instruction_selection.lower import check_layout
@@ -31,6 +31,7 @@ from mlc_course.lessons.lesson_14_instruction_selection.hunted import (
 from mlc_course.lessons.lesson_14_instruction_selection.program_text import read_program
 from mlc_course.lessons.lesson_14_instruction_selection.rows import TO_WRITE, check_row
 
+NOTHING_RETURNED = "a function that reaches no return gives None; print only shows a value"
 MOST = 8  # instructions of a mended intrinsic
 PLACES = 32  # of a register of bytes
 
@@ -233,7 +234,12 @@ class Restores:
         found = answer.call(list(held))
         place = f"{self.name}, {self.width} bits"
         if type(found) not in (list, tuple) or not all(type(x) is int for x in found):
-            raise UnmetCheck(f"{place}: not an order", expected="a list of lanes", got=found)
+            raise UnmetCheck(
+                f"{place}: not an order",
+                expected="a list of lanes, as whole numbers",
+                got=shown(found),
+                hint=None if found is not None else NOTHING_RETURNED,
+            )
         if sorted(found) != list(range(len(held))):
             raise UnmetCheck(
                 f"{place}: not an order of all lanes",
