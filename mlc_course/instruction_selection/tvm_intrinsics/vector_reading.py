@@ -1,8 +1,8 @@
 """Straight-line vector code in TensorIR, run on formulas: what an intrinsic computes, exactly.
 
 A vector is a list of lanes, and a call of an LLVM intrinsic means what ``llvm_meanings`` says of
-it. Arithmetic wraps at its type. Of sums, differences and products of 32 and 64 bits, which TVM
-says to LLVM never overflow, that is one of the values that compiled code may have.
+it. Arithmetic wraps at its type. TVM tells LLVM that sums, differences and products of 32 and 64
+bits never overflow; where one does, this is only one of the values that compiled code may have.
 """
 
 from __future__ import annotations
