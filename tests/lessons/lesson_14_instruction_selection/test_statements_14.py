@@ -30,7 +30,8 @@ SAID = {
     "A in 0..200:\n   Different at",
     "proof-pack-said": "7 registers of 256 bits. In v5 the outputs are out of order.",
     "proof-layout": "output 8 of the registers is not the cell program's; that on cell 16",
-    "break-words-counts": "our program 1 vpaddusb\nLLVM, the loop as written 8 vpmovzxbd, 4 vpminud\n"
+    "break-words-counts": "our program 1 vpaddusb\n"
+    "LLVM, the loop as written 8 vpmovzxbd, 4 vpminud\n"
     "LLVM, as a u8 select 1 vpaddusb",
     "break-words-reveal": "The answer is: 1 instruction (1) .",
     "break-average": "our program 1 vpavgb\nLLVM, the loop as written 1 vpavgb",
