@@ -20,6 +20,7 @@ from mlc_course.instruction_selection.isa.cell_program import (
     Equation,
     Input,
     program_of,
+    shortest_pattern,
 )
 from mlc_course.instruction_selection.isa.instruction import (
     SUFFIXES,
@@ -57,6 +58,7 @@ __all__ = [
     "in_turns",
     "level_of",
     "program_of",
+    "shortest_pattern",
     "register_dtype",
     "register_types",
     "registers_of_result",

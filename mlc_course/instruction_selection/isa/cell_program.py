@@ -117,11 +117,23 @@ class CellProgram:
                 )
 
     def text_of(self, number: int) -> str:
-        """Return one value as a nested call, such as ``pavgb(B, paddb(A, D))``."""
+        """Return one value as a nested call, such as ``pavgb(B, paddb(A, D))``.
+
+        Constants are lanes of the type that they are read as. An instruction whose name does not
+        tell the type of its lanes is written with it, as in ``pand:u16``.
+        """
         each = self.equations[number]
         if not isinstance(each.op, Instruction):
             return str(each.op) if isinstance(each.op, Input) else f"{{{each.op}}}"
-        return f"{each.op}({', '.join(self.text_of(x) for x in each.operands)})"
+        name, _, immediate = str(each.op).partition(" ")
+        operands = [
+            f"{{{Constant(_reread_constant(operand, read.type))}}}"
+            if isinstance((operand := self.equations[x]).op, Constant)
+            else self.text_of(x)
+            for x, read in zip(each.operands, each.op.reads, strict=True)
+        ]
+        typed = name if each.op.named_by_type else f"{name}:{each.op.reads[0].type}"
+        return f"{typed}{immediate and ' '}{immediate}({', '.join(operands)})"
 
     def __str__(self) -> str:
         return self.text_of(len(self.equations) - 1)
@@ -147,6 +159,24 @@ def _shape(
             if counts or count != int(count) or count < 1:
                 return None
             return row.result, int(count) * (2 if row.kind == "interleave" else 1)
+
+
+def _reread_constant(constant: Equation, of: IntType) -> tuple[int, ...]:
+    """Return the pattern of a constant's lanes, read as lanes of another width."""
+    assert isinstance(constant.op, Constant)
+    values = constant.op.values
+    if constant.type.bits == of.bits:
+        return values
+    whole = [lift(x) for x in values] * (constant.lanes // len(values))
+    return shortest_pattern(tuple(x.lo for x in reread(whole, constant.type, of)))
+
+
+def shortest_pattern(values: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shortest pattern that lanes repeat."""
+    for length in range(1, len(values)):
+        if len(values) % length == 0 and values == values[:length] * (len(values) // length):
+            return values[:length]
+    return values
 
 
 def program_of(equations: Sequence[Equation]) -> CellProgram:

@@ -82,6 +82,7 @@ class Instruction:
     has_immediate: bool = False
     immediate: int | None = None
     weight: int = 1
+    named_by_type: bool = True  # the name tells the type of the lanes
 
     def __post_init__(self) -> None:
         empty = [
@@ -205,6 +206,7 @@ def family(
                 commutes=commutes,
                 has_immediate="k" in parts,
                 weight=weight,
+                named_by_type=len(types.split()) == 1 or "{" in name,
             )
         )
     return made

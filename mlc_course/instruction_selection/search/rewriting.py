@@ -13,6 +13,7 @@ from mlc_course.instruction_selection.isa import (
     Input,
     Instruction,
     program_of,
+    shortest_pattern,
 )
 from mlc_course.instruction_selection.search.parts import terms
 from mlc_course.instruction_selection.search.relevance import (
@@ -45,18 +46,10 @@ def folded(program: CellProgram) -> CellProgram:
         if operands and all(isinstance(x.op, Constant) for x in operands):
             alone = CellProgram((*operands, replace(each, operands=tuple(range(len(operands))))))
             values = tuple(x.lo for x in alone.lanes({}, each.type))
-            made.append(replace(each, op=Constant(_period(values)), operands=()))
+            made.append(replace(each, op=Constant(shortest_pattern(values)), operands=()))
         else:
             made.append(each)
     return program_of(made)
-
-
-def _period(values: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shortest pattern that lanes repeat."""
-    for length in range(1, len(values)):
-        if len(values) % length == 0 and values == values[:length] * (len(values) // length):
-            return values[:length]
-    return values
 
 
 def absorbed(equations: list[Equation], accumulator: int) -> None:
