@@ -166,7 +166,7 @@ def _reread_constant(constant: Equation, of: IntType) -> tuple[int, ...]:
     assert isinstance(constant.op, Constant)
     values = constant.op.values
     if constant.type.bits == of.bits:
-        return values
+        return tuple(of.wrapped(x) for x in values) if of.signed else values
     whole = [lift(x) for x in values] * (constant.lanes // len(values))
     return shortest_pattern(tuple(x.lo for x in reread(whole, constant.type, of)))
 

@@ -35,7 +35,7 @@ from mlc_course.instruction_selection.integers import (
 from mlc_course.instruction_selection.spec import Cell, CellOperand
 
 MOST_OPERANDS = 3  # of a part that is searched for at once
-_MOST_CUTS = 8
+_MOST_CUTS = 6
 _NARROW = S16
 _MOST_CORNERS = 6  # variables of a polynomial of which all corners are looked at
 
