@@ -597,6 +597,42 @@ def one_kernel_for_all_sizes() -> str:
     )
 
 
+def selected_instructions() -> str:
+    """The figures of ``benchmarks/instruction_selection.py``, a line for each loop."""
+    record = recorded("instruction_selection")
+    levels = [level for level in ("avx2", "avx512") if level in record["loops"]]
+    by_loop: dict[str, dict[str, Record]] = {}
+    for level in levels:
+        for each in record["loops"][level]:
+            by_loop.setdefault(each["spec"], {})[level] = each
+    lines = []
+    for name, at in by_loop.items():
+        cells = [f"`{name}`"]
+        for level in levels:
+            each = at[level]
+            low, middle, high = each["over_best_llvm"]
+            counts = each["instructions_per_32_bytes"]
+            llvm = counts[each["best_llvm"]]
+            cells.append(f"{middle:.2f} ({low:.2f} to {high:.2f}), at most {each['limit']:.2f}")
+            cells.append(f"{counts['found']:g}, {llvm:g}")
+        cells.append(f"{min(each['over_numpy'][1] for each in at.values()):.0f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    heads = [f"{level}: over LLVM's best | instructions" for level in levels]
+    head = f"| loop | {' | '.join(heads)} | over NumPy |"
+    met = [
+        f"{each['what']}: {each['measured']:.3g}, wanted {each['wanted']:g}"
+        + ("" if each["reached"] else ": **falls short**")
+        for each in record["targets"]
+    ]
+    return "\n\n".join(
+        (
+            rows(head, *lines),
+            "\n".join(f"- {each}" for each in met),
+            f"({made_by('instruction_selection')})",
+        )
+    )
+
+
 SAMPLES: Mapping[str, Callable[[], str]] = {
     "lessons": lessons,
     "check": a_check,
@@ -668,6 +704,7 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     ),
     "select-refusals": selection_refusals,
     "select-in-a-schedule": lambda: example("select_in_a_schedule.py"),
+    "selected-instructions": selected_instructions,
     "instruction-rows": instruction_rows,
     "other-instructions": other_instructions,
 }
