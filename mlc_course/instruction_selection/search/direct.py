@@ -71,8 +71,8 @@ from mlc_course.instruction_selection.spec import Cell
 MOST_PROOFS = 8
 # Pairs whose sum agrees with the goal that are looked at: few tests leave tens of thousands.
 MOST_PAIRS = 1000
-
-MOST_RESTARTS = 8  # for a lighter program than the one that was found
+# Restarts for a lighter program than the one that was found.
+MOST_RESTARTS = 8
 
 Prover = Callable[[Cell, CellProgram], Verdict]
 
@@ -107,7 +107,11 @@ class Hit:
 
 @dataclass
 class DirectSearch:
-    """The search for one cell; ``run`` yields events and ends with ``Found`` where it found one."""
+    """The search for one cell; ``run`` yields what happens.
+
+    Each ``Found`` is better than the one before: lighter, or as light in fewer cycles. ``Covered``
+    comes last.
+    """
 
     cell: Cell
     rows: Sequence[Instruction]
@@ -130,6 +134,7 @@ class DirectSearch:
 
     @cached_property
     def widths(self) -> list[int]:
+        """The bits of the lanes that programs may have."""
         own = [each.type.bits for each in self.cell.operands] + [self.cell.result.bits]
         most = max(own) if self.narrow else max(max(own), 2 * min(own))
         return [bits for bits in (8, 16, 32, 64) if min(own) <= bits <= most]
@@ -187,7 +192,7 @@ class DirectSearch:
     # --- the search -------------------------------------------------------------------------------
 
     def run(self) -> Iterator[Event]:
-        """Yield what happens; the last event is ``Found`` if a program was found and proved."""
+        """Yield the events of the search."""
         while True:
             again = yield from self._sweep()
             if not again:
@@ -223,36 +228,9 @@ class DirectSearch:
                 hits += pairs
             if count:
                 yield Tried(self.cell.name, count, total, bank.kept)
-            tests, proofs = len(self.tests), 0
-            for hit in sorted(hits, key=lambda each: each.rank):
-                if best and hit.rank[:2] >= (best.weight, _cycles(best.program)):
-                    break
-                if hit.program in self.blocked:
-                    complete = False
-                    continue
-                if proofs == MOST_PROOFS:
-                    complete = complete and best is not None and hit.weight >= best.weight
-                    break
-                proofs += 1
-                verdict = self.prover(self.cell, hit.program)
-                if isinstance(verdict, Proved):
-                    best = Found(self.cell, hit.program, hit.weight, str(verdict))
-                    yield best
-                elif isinstance(verdict, RefutedBy):
-                    yield Refuted(
-                        self.cell.name,
-                        str(hit.program),
-                        verdict.model,
-                        verdict.wanted,
-                        verdict.found,
-                        self.whole,
-                    )
-                    around = tests_around(self.cell, verdict.model, self.rng)
-                    self.tests = np.concatenate([self.tests, around])
-                else:
-                    complete = False  # it may hide another of the same values
-                    self.blocked.add(hit.program)
-                    yield Undecided(self.cell.name, str(hit.program), str(verdict), self.whole)
+            tests = len(self.tests)
+            best, all_judged = yield from self._judged(hits, best)
+            complete = complete and all_judged
             if late:
                 break
             if len(self.tests) > tests:  # they tell values apart that were taken for one
@@ -279,6 +257,46 @@ class DirectSearch:
             self.accumulator or "",
         )
         return False
+
+    def _judged(
+        self, hits: Sequence[Hit], best: Found | None
+    ) -> Generator[Event, None, tuple[Found | None, bool]]:
+        """Prove hits in order of their rank, until none is better than the best.
+
+        Return the best program, and whether no lighter one can be among the hits or hidden by one:
+        another with the same values on all tests.
+        """
+        complete, proofs = True, 0
+        for hit in sorted(hits, key=lambda each: each.rank):
+            if best and hit.rank[:2] >= (best.weight, _cycles(best.program)):
+                break
+            if hit.program in self.blocked:
+                complete = False
+                continue
+            if proofs == MOST_PROOFS:
+                complete = complete and best is not None and hit.weight >= best.weight
+                break
+            proofs += 1
+            verdict = self.prover(self.cell, hit.program)
+            if isinstance(verdict, Proved):
+                best = Found(self.cell, hit.program, hit.weight, str(verdict))
+                yield best
+            elif isinstance(verdict, RefutedBy):
+                yield Refuted(
+                    self.cell.name,
+                    str(hit.program),
+                    verdict.model,
+                    verdict.wanted,
+                    verdict.found,
+                    self.whole,
+                )
+                around = tests_around(self.cell, verdict.model, self.rng)
+                self.tests = np.concatenate([self.tests, around])
+            else:
+                complete = False
+                self.blocked.add(hit.program)
+                yield Undecided(self.cell.name, str(hit.program), str(verdict), self.whole)
+        return best, complete
 
     def _worth_it(self, bank: Bank, plans: Sequence[Plan], best: Found) -> list[Plan]:
         """Return plans whose programs may be lighter than the best, or as light but faster."""
