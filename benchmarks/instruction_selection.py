@@ -110,7 +110,7 @@ def measured(each: Searched, arguments: argparse.Namespace) -> LoopComparison | 
     try:
         made = compiled(spec, outputs, "tensorize", level=each.level, program=each.program)
         found = compare(
-            spec, level_of(each.level), made.library, outputs=outputs, rounds=arguments.rounds
+            spec, level_of(each.level), made.kernel, outputs=outputs, rounds=arguments.rounds
         )
     except CourseError as error:
         print(f"{each.level:>6} {each.name:>16}: {error}")

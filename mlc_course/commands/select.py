@@ -251,7 +251,7 @@ def _measured(
             program=found.program,
             width=width,
         )
-        compared = compare(spec, found.level, made.library)
+        compared = compare(spec, found.level, made.kernel)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("\nnot measured")

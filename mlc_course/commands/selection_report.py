@@ -1,4 +1,4 @@
-"""What ``mlc-course select`` prints and writes: every sentence is true of what was found."""
+"""The report of ``mlc-course select``, printed and as JSON: only what holds for this result."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def geometric_mean(values: list[float]) -> float:
 def compare(
     spec: Specification,
     level: Level,
-    library: Any,
+    kernel: Any,
     *,
     outputs: int = OUTPUTS,
     rounds: int = ROUNDS,
@@ -199,7 +199,7 @@ def compare(
 ) -> LoopComparison:
     """Time a found program against LLVM's loops, NumPy, and its loads and stores alone.
 
-    ``library`` is TVM's compiled module of the found program: its ``main`` takes the buffers of
+    ``kernel`` is TVM's compiled module of the found program: its ``main`` takes the buffers of
     ``spec.prim_func(outputs)``. This processor must have the level. All are checked on exact
     integers before they are timed.
 
@@ -208,10 +208,10 @@ def compare(
     """
     arrays = inputs(spec, outputs, seed)
     wanted = spec.evaluate(arrays)
-    loops = [Loop(FOUND, "", library), *llvm_loops(spec, level, outputs)]
+    loops = [Loop(FOUND, "", kernel), *llvm_loops(spec, level, outputs)]
     for each in loops:
         held = _buffers(spec, arrays, outputs)
-        each.library["main"](*map(shared_tensor, held.values()))
+        each.kernel["main"](*map(shared_tensor, held.values()))
         check(spec, each.name, held[spec.result.buffer], wanted)
     in_numpy = numpy_programs(spec, arrays, outputs)
     for name, run in in_numpy.items():
@@ -220,12 +220,12 @@ def compare(
     # All share the same buffers: at other addresses, loads may meet stores in the cache.
     shared = _buffers(spec, arrays, outputs).values()
     buffers, flat = list(shared), [each.reshape(-1) for each in shared]
-    windows = {each.name: tvm_window(each.library, buffers) for each in loops}
+    windows = {each.name: tvm_window(each.kernel, buffers) for each in loops}
     windows |= {name: python_window(run) for name, run in in_numpy.items()}
     if alone is not None:
-        windows[MOVES] = tvm_window(alone.library, flat)
+        windows[MOVES] = tvm_window(alone.kernel, flat)
     timings = in_turns(windows, rounds)
-    listings = {each.name: each.library.mod.inspect_source("asm") for each in loops}
+    listings = {each.name: each.kernel.mod.inspect_source("asm") for each in loops}
     return LoopComparison(
         spec=spec.name,
         level=level.name,

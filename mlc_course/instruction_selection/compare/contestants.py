@@ -1,4 +1,4 @@
-"""Those that a found program is compared with: LLVM's loops in several wordings, and NumPy."""
+"""The loops that a found program is raced against: LLVM's in several wordings, and NumPy's."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Loop:
 
     name: str
     why: str
-    library: Any
+    kernel: Any
     other_words: bool = False
 
 
@@ -63,8 +63,8 @@ def llvm_loops(spec: Specification, level: Level, outputs: int) -> Iterator[Loop
             vectors = vectorized(function, level.width // spec.cell.result.bits)
         except ScheduleError:
             continue
-        library = _compiled(vectors, wide if level.width == 512 else plain)
-        yield Loop(f"{prefix}vectorize", f"{why}; the schedule's vectors", library, other_words)
+        kernel = _compiled(vectors, wide if level.width == 512 else plain)
+        yield Loop(f"{prefix}vectorize", f"{why}; the schedule's vectors", kernel, other_words)
 
 
 def _wordings(spec: Specification) -> Iterator[tuple[str, Specification, str, bool]]:

@@ -53,11 +53,11 @@ def compare_matmul(
     b = rng.integers(-128, 128, (size, size), dtype=np.int8)
     wanted = a.astype(np.int32) @ b.astype(np.int32)
     windows = {}
-    for name, library, layout in _programs(level, program, size, b):
+    for name, kernel, layout in _programs(level, program, size, b):
         arrays = [aligned(a), aligned(layout), aligned(np.zeros((size, size), np.int32))]
-        library["main"](*map(shared_tensor, arrays))
+        kernel["main"](*map(shared_tensor, arrays))
         check_values("matmul_u8s8", name, arrays[-1].reshape(-1), wanted.reshape(-1))
-        windows[name] = tvm_window(library, arrays)
+        windows[name] = tvm_window(kernel, arrays)
     wide = [each.astype(np.int32) for each in (a, b)]
     single = [each.astype(np.float32) for each in (a, b)]
     windows[f"{NUMPY} int32"] = python_window(lambda: wide[0] @ wide[1])
@@ -91,8 +91,8 @@ def _programs(
     for columns in COLUMNS:
         layout = b.reshape(size, size // columns, columns).transpose(1, 0, 2)
         for prefix, dtype in TYPES.items():
-            library = tvm.compile_module(_by_columns(size, columns, dtype).mod, target)
-            yield f"{prefix}vectors of {columns}{words}", library, np.ascontiguousarray(layout)
+            kernel = tvm.compile_module(_by_columns(size, columns, dtype).mod, target)
+            yield f"{prefix}vectors of {columns}{words}", kernel, np.ascontiguousarray(layout)
 
 
 def _by_columns(size: int, columns: int, dtype: str) -> Schedule:

@@ -27,18 +27,18 @@ class Window:
     times: int
 
 
-def tvm_window(library: Any, arrays: Sequence[Array]) -> Window:
+def tvm_window(kernel: Any, arrays: Sequence[Array]) -> Window:
     """Return a window of a compiled ``main``, which is called without Python between.
 
     A call from Python takes as long as 8192 outputs of a good program.
     """
     buffers = list(map(shared_tensor, arrays))
-    once = tvm.evaluator(library, 1)
+    once = tvm.evaluator(kernel, 1)
     first = once(*buffers).results[0]
-    few = tvm.evaluator(library, 20 if first < WINDOW_S / 20 else 1)
+    few = tvm.evaluator(kernel, 20 if first < WINDOW_S / 20 else 1)
     seconds = min(few(*buffers).results[0] for _ in range(TRIED))
     times = max(1, round(WINDOW_S / seconds))
-    many = tvm.evaluator(library, times)
+    many = tvm.evaluator(kernel, times)
     return Window(lambda: many(*buffers), times)
 
 

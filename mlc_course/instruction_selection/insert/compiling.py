@@ -58,7 +58,7 @@ class Compiled:
     outputs: int
     form: Form
     level: str
-    library: Any
+    kernel: Any
     registers: RegisterProgram | None = None
 
     def __call__(self, arrays: Mapping[str, Array]) -> Array:
@@ -77,7 +77,7 @@ class Compiled:
                 got=given,
             )
         buffers = self.buffers(arrays)
-        self.library["main"](*(shared_tensor(each) for each in buffers.values()))
+        self.kernel["main"](*(shared_tensor(each) for each in buffers.values()))
         return buffers[self.spec.result.buffer]
 
     def buffers(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -92,7 +92,7 @@ class Compiled:
     @cached_property
     def assembly(self) -> str:
         """LLVM's assembly of the loop."""
-        return str(self.library.mod.inspect_source("asm"))
+        return str(self.kernel.mod.inspect_source("asm"))
 
     @cached_property
     def hot_loop(self) -> VectorLoop:
@@ -104,7 +104,7 @@ class Compiled:
         """The machine code as an object file of the target's system."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "main.o"
-            self.library.mod.write_to_file(str(path), "o")
+            self.kernel.mod.write_to_file(str(path), "o")
             return path.read_bytes()
 
 

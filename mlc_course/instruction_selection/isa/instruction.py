@@ -36,7 +36,7 @@ SUFFIXES = {8: "b", 16: "w", 32: "d", 64: "q"}
 
 @dataclass(frozen=True)
 class Read:
-    """What an operand is read as: lanes of a type, so many for one lane of the result."""
+    """The lanes of an operand that one lane of the result reads: their type and number."""
 
     type: IntType
     lanes: int = 1

@@ -31,7 +31,7 @@ from mlc_course.instruction_selection.prove.polynomials import (
 
 @dataclass(frozen=True)
 class Difference:
-    """What one value has more than another; modulo 2**bits, where ``bits`` is given."""
+    """The difference of two values, modulo 2**bits where ``bits`` is given."""
 
     terms: Mapping[Monomial, int]
     bits: int | None = None

@@ -90,7 +90,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Atom:
-    """What an atom reads: a polynomial, and a number of bits or the t of x - t, x > t, x = t."""
+    """The operand of an atom: a polynomial, and a number of bits or t in x - t, x > t, x = t."""
 
     op: AtomOp
     terms: Mapping[Monomial, int]

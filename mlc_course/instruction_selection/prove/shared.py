@@ -1,4 +1,4 @@
-"""What both sides compute becomes one variable, where it has fewer values than inputs.
+"""Parts that both sides compute become one variable, where they have fewer values than inputs.
 
 Like a variable for a sum, this proves and never refutes.
 """

@@ -33,7 +33,7 @@ Json: TypeAlias = "dict[str, str | int | float | None]"
 
 @dataclass(frozen=True)
 class Certificate:
-    """How lanes were proved equal.
+    """The way in which lanes were proved equal.
 
     ``classes`` of the ``lanes`` differ by more than the names of their variables; each class is one
     question. ``inputs`` is the number of inputs that were computed, of formulas or of their parts,

@@ -79,7 +79,7 @@ Prover = Callable[[Cell, CellProgram], Verdict]
 
 @dataclass(frozen=True)
 class Limits:
-    """How far a search goes. Counts, not seconds, so that it finds the same on any machine.
+    """Limits of a search, in counts and not seconds: it finds the same on any machine.
 
     A number of instructions of which more than ``kept`` programs would be kept is only compared
     with the goal; one with more than ``compared`` programs is not tried.

@@ -1,4 +1,4 @@
-"""What a search reports while it runs: one stream for progress bars, widgets, files and tests."""
+"""Events of a running search: one stream for progress bars, widgets, files and tests."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Covered:
-    """What was tried completely: programs of at most so many instructions over rows and constants.
+    """The programs that were all tried: up to so many instructions, over rows and constants.
 
     A value that is used twice counts twice, also in what a program weighs. Where a program was
     found, only programs that weigh less were looked for (``lighter``). ``reread`` is 0 where each

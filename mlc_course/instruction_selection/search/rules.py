@@ -1,4 +1,4 @@
-"""What was found once is a rule: a cell, the program that computes it, and its certificate.
+"""Rules: programs that were found once, with the cells they compute and their certificates.
 
 A rule is a claim in a file, and files can be wrong. So a rule is used only after its program was
 proved again, which takes a small part of the time of the search.

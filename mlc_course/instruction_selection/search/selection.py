@@ -36,7 +36,7 @@ _LEAST_PROOF_S, _MOST_PROOF_S = 0.5, 10.0  # a program that was found late is pr
 
 @dataclass(frozen=True)
 class Selection:
-    """What a search for a cell came to.
+    """The outcome of a search for a cell.
 
     ``program`` is proved, or ``None`` where none was found in the time. ``weight`` counts its
     instructions on registers for as many outputs as one register of the narrowest operand holds.
@@ -100,7 +100,7 @@ class Selecting:
 
     @property
     def result(self) -> Selection:
-        """What the search came to so far; of an interrupted one, the program is proved now."""
+        """The outcome so far; the program of an interrupted search is proved now."""
         if self._best is None and self._so_far is not None:
             verdict = prove_cell(self.cell, self._so_far)
             if isinstance(verdict, Proved):

@@ -54,7 +54,7 @@ EVERY_ROW: tuple[Instruction, ...] = AVX2 + VNNI + NEON
 
 @dataclass(frozen=True)
 class Finding:
-    """What one source says of a row at one width: over how many inputs, and whether those are all.
+    """The verdict of one source on a row at one width, with the number of inputs tried.
 
     Inputs are those of one lane of the result; a proof counts none. ``note`` is the reason why a
     source was left out, the input on which it differs, or what LLVM made of the row where that is
@@ -71,7 +71,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class BrokenCount:
-    """How many wrong meanings of a row were made, refused by the check, and change nothing.
+    """The numbers of wrong meanings of a row: made, refused by the check, and changing nothing.
 
     ``accepted`` says what is wrong with those that differ and were not refused: there is a gap in
     the check's inputs.
@@ -85,7 +85,7 @@ class BrokenCount:
 
 @dataclass(frozen=True)
 class RowCheck:
-    """What all sources say of one row, over all its immediates."""
+    """The findings of all sources on one row, over all its immediates."""
 
     row: Instruction
     findings: tuple[Finding, ...]
@@ -93,7 +93,7 @@ class RowCheck:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether a source differs; otherwise, whether one agrees."""
+        """The verdict on the row: a source differs; otherwise, one agrees or none does."""
         verdicts = {each.verdict for each in self.findings}
         found: tuple[Verdict, ...] = ("differs", "agrees")
         return next((each for each in found if each in verdicts), "left out")
@@ -113,7 +113,7 @@ class RowCheck:
 
     @property
     def extent(self) -> str:
-        """How far the agreement reaches, in words."""
+        """The inputs on which the sources agree, in words."""
         found = [each for each in self.findings if each.verdict == "agrees"]
         words = f"{self.tried:,} inputs" if self.tried else ""
         if any(each.complete and each.source not in (PROOF, GUIDE) for each in found):

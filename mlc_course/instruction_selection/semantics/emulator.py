@@ -34,7 +34,7 @@ FLOATING_POINT = 3 << 20  # of CPACR_EL1: vector registers may be used
 
 
 class _Memory:
-    """What lies where, before it is written to an emulator."""
+    """The contents of memory, by address, before they are written to an emulator."""
 
     def __init__(self, start: int) -> None:
         self.start = start

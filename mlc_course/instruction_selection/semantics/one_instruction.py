@@ -91,7 +91,7 @@ class Alone:
 
     @property
     def steps(self) -> int:
-        """How often the instruction is applied."""
+        """The number of times that the instruction is applied."""
         return len(self.wanted) // lanes_written(self.row, self.width)
 
     def operands(self) -> list[Array]:

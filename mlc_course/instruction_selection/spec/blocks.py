@@ -53,7 +53,7 @@ LANES = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True)
 class _Axis:
-    """How one index of an access moves: with the outputs, with the lanes, and with outer loops.
+    """The steps of one index of an access: with the outputs, the lanes, and outer loops.
 
     Loops are told apart by themselves: two may have one name.
     """

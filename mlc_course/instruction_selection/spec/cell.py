@@ -72,5 +72,5 @@ class Cell:
 
     @property
     def reduces(self) -> bool:
-        """Whether an output reads several lanes of an operand."""
+        """True where an output reads several lanes of an operand."""
         return any(each.lanes > 1 for each in self.operands)

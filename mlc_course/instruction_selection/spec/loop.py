@@ -25,7 +25,7 @@ Array: TypeAlias = "npt.NDArray[np.signedinteger | np.unsignedinteger]"
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """What is to be computed: a loop over any number of outputs, and what one output is.
+    """A loop to compute, over any number of outputs, and the formula of one output.
 
     ``cell`` is what a search looks for and a proof is of; ``tile`` says where its operands lie.
     ``line`` is the text that it was read from, if it was one. ``sentence`` is for a reader.

@@ -70,7 +70,7 @@ TVM_INTRINSICS: Mapping[str, TvmIntrinsic] = MappingProxyType(
 
 @dataclass(frozen=True)
 class IntrinsicRun:
-    """What an intrinsic leaves in its result for given inputs, lane by lane.
+    """The result of an intrinsic for given inputs, lane by lane.
 
     ``described`` and ``implemented`` are computed on exact integers; ``processor`` is what this
     processor computes, ``None`` where LLVM or the processor does not have the instructions.
@@ -83,7 +83,7 @@ class IntrinsicRun:
 
 @dataclass(frozen=True)
 class IntrinsicCheck:
-    """What was found out about one of TVM's tensor intrinsics.
+    """The findings on one of TVM's tensor intrinsics.
 
     ``verdict`` is on all inputs, ``promised`` on those within its promise, where it is not right
     for all. ``fault`` is what LLVM says where it does not compile. ``ran`` is what came of the

@@ -140,7 +140,7 @@ def loop_race(
     if not processor_has(level):
         return recorded_race(spec.name, level)
     made = compiled(spec, OUTPUTS, "tensorize", level=level, program=program)
-    found = compare(spec, level_of(level), made.library, outputs=OUTPUTS, rounds=rounds)
+    found = compare(spec, level_of(level), made.kernel, outputs=OUTPUTS, rounds=rounds)
     return _race(found, str(describe()))
 
 

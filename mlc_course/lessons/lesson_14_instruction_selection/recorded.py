@@ -1,4 +1,4 @@
-"""What was recorded on another machine, for machines that lack the instructions."""
+"""Recordings of another machine, for machines that lack the instructions."""
 
 from __future__ import annotations
 

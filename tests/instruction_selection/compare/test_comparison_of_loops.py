@@ -42,7 +42,7 @@ NAMES = pytest.mark.parametrize("name", CATALOGUE)
 
 def loops(name: str, outputs: int = 2048) -> dict[str, object]:
     spec = CATALOGUE[name].specification
-    return {each.name: each.library for each in llvm_loops(spec, AVX2, outputs)}
+    return {each.name: each.kernel for each in llvm_loops(spec, AVX2, outputs)}
 
 
 @needs_avx2

@@ -54,7 +54,5 @@ def test_each_row_of_32_bits_wraps(name: str, sign: str) -> None:
     arrays = spec.sample(100, 3)
     assert np.array_equal(made(arrays), spec.evaluate(arrays))
     assert "nuw" not in "\n".join(
-        each
-        for each in str(made.library.mod.inspect_source("ll")).splitlines()
-        if " x i32>" in each
+        each for each in str(made.kernel.mod.inspect_source("ll")).splitlines() if " x i32>" in each
     )

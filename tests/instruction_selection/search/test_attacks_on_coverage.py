@@ -1,4 +1,4 @@
-"""What a search says it tried, against programs that it did not keep."""
+"""A search's sentence on what it tried, against programs that it did not keep."""
 
 from __future__ import annotations
 
