@@ -490,7 +490,7 @@ DODGES: dict[str, Change] = {
     "decoys": decoy,
     "axes SSS": other_kinds("SSR", "SSS"),
     "axes SRR": other_kinds("SSR", "SRR"),
-    "axes RSS": other_kinds("SSS", "SSR"),
+    "axes RSS": other_kinds("SSS", "RSS"),
     "exp2": power("T.exp2((ARGUMENT) * T.float32(1.4426950408889634))"),
     "exp10": power("T.exp10((ARGUMENT) * T.float32(0.4342944819032518))"),
     "pow": power("T.pow(T.float32(2.718281828459045), ARGUMENT)"),

@@ -46,7 +46,7 @@ exposed = Blank(
             result=1 - (1 - 2.0**-32) ** 1_000_000,
             hint="not to expose it, all tests have to miss",
         ),
-        returns(2**33, result=1 - (1 - 2.0**-32) ** 2**33, hint="no probability is above 1"),
+        returns(2.0**33, result=1 - (1 - 2.0**-32) ** 2.0**33, hint="no probability is above 1"),
     ),
     (
         "How likely is it that one test misses? And that all of them do, independently?",
