@@ -271,6 +271,12 @@ def test_a_candidate_is_wrong_on_few_inputs(name: str) -> None:
     assert wanted == found
 
 
+def test_a_row_that_is_shown_does_not_tell_its_answer() -> None:
+    for name, each in TO_WRITE.items():
+        assert name in repr(each)
+        assert str(ROWS[name]["reads"]) not in repr(each)
+
+
 def test_every_row_says_whether_an_answer_is_it() -> None:
     for name, each in TO_WRITE.items():
         assert check_row(each, {k: str(v) for k, v in ROWS[name].items()}).endswith("proved")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from mlc_course.errors import UnmetCheck, UsageError
@@ -57,10 +57,12 @@ class ManualRow:
 
     name: str
     text: str
-    reads: str
-    result: str
-    lane: Callable[..., Operand]
-    hint: str
+    reads: str = field(
+        repr=False
+    )  # a reader who looks at an exercise's row does not see the answer
+    result: str = field(repr=False)
+    lane: Callable[..., Operand] = field(repr=False)
+    hint: str = field(repr=False)
 
     def inputs(self) -> list[list[Formula]]:
         """Return variables for the lanes of each operand."""
