@@ -31,6 +31,10 @@ LOW = "pmaddwd({1}, pmaddubsw(pand(A, {127}), B))"
 TOP = "pmaddwd({1}, pmaddubsw(pand(A, {128}), B))"
 EVEN = "pmaddwd(pand:u16(A, {255}), pmaddubsw({1, 0}, B))"
 ODD = "pmaddwd(psrlw #8(A), psraw #8(B))"
+SEARCHED = (
+    "paddd(C, paddd(pmaddwd(pand:u8(A, {255, 0}), pmaddubsw({1, 0}, B)), "
+    "pmaddwd({1}, pmaddubsw(A, pand:u8(B, {0, 255})))))"
+)
 MENDED = f"paddd(paddd(C, {LOW}), {TOP})"
 PLACES = list(range(8, 24))
 
@@ -83,6 +87,8 @@ WRONG = [
     ("rows-test", row("vphsubsw", lane="saturate(s17, a[0])"), "no type of an integer lane"),
     ("rows-test", row("vphsubsw", lane="sat(a[0] - a[1])"), "no such function"),
     ("rows-test", row("vphsubsw", lane="a[0] / a[1]"), "no such operator"),
+    ("rows-test", row("vpshldw #5", lane="wrap(u16, a << b)"), "a shift by no number"),
+    ("rows-test", row("vphsubsw", lane="-saturate(s16, a[1] - a[0])"), "32,768 at a[0] = 32767"),
     (
         "rows-test",
         row("vpshldw #5", reads="s16, s16", result="s16", lane="wrap(s16, a << 5 | b >> 11)"),
@@ -149,6 +155,8 @@ WRONG = [
         "computes something else",
     ),
     ("mend-test", program(f"paddd(C, paddd({EVEN}, {ODD}))"), "reads A as lanes of 16 bits"),
+    # what ``mlc-course select dot4_u8s8`` prints
+    ("mend-test", program(SEARCHED), "{255, 0} is not the same in every lane"),
     ("mend-test", program(f"paddd({MENDED}, {{0}})"), "too many instructions"),
     ("mend-test", program("paddd(C, vpdpbusd(C, A, B))"), "no instruction of the table"),
     ("mend-test", program("paddd(C, A"), "goes on in another way"),
@@ -184,6 +192,14 @@ RIGHT = [
     ),
     (
         "rows-test",
+        row(
+            "vphsubsw",
+            lane="where(greater(a[0] - a[1], 32767), 32767, "
+            "where(greater(-32768, a[0] - a[1]), -32768, a[0] - a[1]))",
+        ),
+    ),
+    (
+        "rows-test",
         row("vpdpwssds", lane="saturate(s32, b[1] * c[1] + (a + c[0] * b[0]))"),
     ),
     ("refute-test", inputs(scale={"A": 32736}, blur={"A": 0, "B": 0, "D": 1})),
@@ -191,14 +207,32 @@ RIGHT = [
         "refute-test",
         inputs(dot={"C": 7, "A": [0, 0, 205, 205], "B": (0, 0, -80, -80)}),
     ),
+    (
+        "refute-test",
+        f"import numpy as np\n\n{inputs()}\n"
+        "my_inputs['dot']['A'] = np.array([205, 205, 0, 0], np.uint8)",
+    ),
     ("mend-test", promise({"B": [-64, 64]})),
     ("mend-test", promise({"A": [0, 202], "B": (-81, 81)})),
     ("mend-test", program(f"paddd({LOW}, paddd({TOP}, C))")),
+    (
+        "mend-test",
+        program(
+            "paddd(paddd(C, pmaddwd({1}, pmaddubsw(pavgb(A, {0}), B))), "
+            "pmaddwd({1}, pmaddubsw(psubb(A, pavgb(A, {0})), B)))"
+        ),
+    ),
+    (
+        "mend-test",
+        "import numpy as np\n\n" + program(MENDED) + "\nmy_promise = {'A': np.array([0, 128])}",
+    ),
     ("mend-test", program(f"paddd({TOP}, paddd({LOW}, C))")),
     ("hunt-test", order("return sorted(range(len(held)), key=held.__getitem__)")),
     ("hunt-test", order("import numpy as np\n    return np.argsort(held).tolist()")),
+    ("hunt-test", order("import numpy as np\n    return np.argsort(held)")),
     ("hunt-test", order(INVERSE)),
     ("places-test", places(PLACES[::-1])),
+    ("places-test", "import numpy as np\n\nmy_places = np.arange(8, 24)"),
 ]
 
 test_a_wrong_answer_is_told_why, test_other_right_answers_earn_the_points = both_tests(
@@ -235,6 +269,12 @@ def test_a_candidate_is_wrong_on_few_inputs(name: str) -> None:
     given = {x.name: [1] * x.lanes for x in candidate.spec.cell.operands}
     wanted, found = candidate.values(given)
     assert wanted == found
+
+
+def test_a_row_that_is_shown_does_not_tell_its_answer() -> None:
+    for name, each in TO_WRITE.items():
+        assert name in repr(each)
+        assert str(ROWS[name]["reads"]) not in repr(each)
 
 
 def test_every_row_says_whether_an_answer_is_it() -> None:

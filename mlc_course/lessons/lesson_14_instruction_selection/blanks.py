@@ -42,7 +42,7 @@ exposed = Blank(
         called,
         returns(1, result=2.0**-32, hint="one pair of 2**32 is the wrong one"),
         returns(
-            1_000_000,
+            1e6,
             result=1 - (1 - 2.0**-32) ** 1_000_000,
             hint="not to expose it, all tests have to miss",
         ),

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from mlc_course.errors import UnmetCheck, WrongResult
 from mlc_course.exercise import called, check, check_parts, given, holds, shown
 from mlc_course.grading.checks import Examined
-from mlc_course.instruction_selection.isa import Input
+from mlc_course.instruction_selection.isa import Constant, Input
 from mlc_course.instruction_selection.lower import check_layout
 from mlc_course.instruction_selection.prove import Proved, prove_cell
 from mlc_course.instruction_selection.spec import Cell, specification
@@ -33,7 +35,13 @@ from mlc_course.lessons.lesson_14_instruction_selection.rows import TO_WRITE, ch
 
 NOTHING_RETURNED = "a function that reaches no return gives None; print only shows a value"
 MOST = 8  # instructions of a mended intrinsic
+ANOTHER_WAY = "the search splits A into even and odd lanes: split A in another way"
 PLACES = 32  # of a register of bytes
+
+
+def _listed(value: Any) -> Any:
+    """Return an array as a list, and another value unchanged; tuples have become lists before."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 # 1. Rows from the manual
@@ -88,7 +96,8 @@ def _inputs(name: str, cell: Cell, value: Any) -> dict[str, Sequence[int]]:
         raise UnmetCheck(f"{name}: not an input", expected=f"{{{form}}}", got=value)
     found: dict[str, Sequence[int]] = {}
     for key, operand in operands.items():
-        lanes = value[key] if type(value[key]) in (list, tuple) else [value[key]]
+        listed = _listed(value[key])
+        lanes = listed if type(listed) is list else [listed]
         lo, hi = operand.range
         if len(lanes) != operand.lanes or not all(type(x) is int and lo <= x <= hi for x in lanes):
             raise UnmetCheck(
@@ -129,9 +138,9 @@ def _promised(value: Any) -> str:
         raise UnmetCheck("not a promise", expected=expected, got=value)
     ranges = {}
     for name, of in free.items():
-        given_range = value.get(name, [of.lo, of.hi])
+        given_range = _listed(value.get(name, [of.lo, of.hi]))
         if (
-            type(given_range) not in (list, tuple)
+            type(given_range) is not list
             or len(given_range) != 2
             or not all(type(x) is int for x in given_range)
             or not of.lo <= given_range[0] <= given_range[1] <= of.hi
@@ -169,13 +178,19 @@ def _always(value: Any) -> str:
     cell = specification(DOT).cell
     program = read_answer(value, cell, "your program")
     for each in program.equations:
+        if isinstance(each.op, Constant) and len(set(each.op.values)) > 1:
+            raise UnmetCheck(
+                f"{{{each.op}}} is not the same in every lane",
+                expected="constants such as {127}",
+                hint=ANOTHER_WAY,
+            )
         for number, read in zip(each.operands, getattr(each.op, "reads", ()), strict=True):
             operand = program.equations[number].op
             if isinstance(operand, Input) and operand.name in "AB" and read.type.bits != 8:
                 raise UnmetCheck(
                     f"{each.op} reads {operand.name} as lanes of {read.type.bits} bits",
                     expected="instructions that read the bytes of A and B as bytes",
-                    hint="the search splits A into even and odd lanes: split A in another way",
+                    hint=ANOTHER_WAY,
                 )
     count = len(program.instructions)
     if count > MOST:
@@ -198,6 +213,7 @@ def order(answer: Any, width: int = 256) -> None:
 
 
 def _places(value: Any) -> str:
+    value = _listed(value)
     if type(value) is not list or not all(type(x) is int and 0 <= x < PLACES for x in value):
         raise UnmetCheck(
             "not a list of places", expected=f"whole numbers, 0 to {PLACES - 1}", got=value
@@ -231,9 +247,9 @@ class Restores:
         spec, program, registers = packed(self.name, self.width)
         held = held_lanes(registers)
         assert answer.call is not None
-        found = answer.call(list(held))
+        found = _listed(answer.call(list(held)))
         place = f"{self.name}, {self.width} bits"
-        if type(found) not in (list, tuple) or not all(type(x) is int for x in found):
+        if type(found) is not list or not all(type(x) is int for x in found):
             raise UnmetCheck(
                 f"{place}: not an order",
                 expected="a list of lanes, as whole numbers",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 from mlc_course.errors import TextError, UsageError, check_known
 from mlc_course.instruction_selection.integers import IntType, int_type
@@ -92,13 +93,17 @@ class _Tokens:
     def expect(self, *wanted: str) -> str:
         word = self.take()
         if word not in wanted:
-            before = self.text[: self.words[self.at - 1][1]] if word else self.text
-            raise TextError(
-                "the program goes on in another way",
-                expected=" or ".join(wanted),
-                got=f"{word or 'the end'} after {before.strip()[-24:] or 'nothing'}",
-            )
+            self.refuse(word, " or ".join(wanted))
         return word
+
+    def refuse(self, word: str, expected: str) -> NoReturn:
+        """Raise ``TextError`` for the word that was taken last."""
+        before = self.text[: self.words[self.at - 1][1]] if word else self.text
+        raise TextError(
+            "the program goes on in another way",
+            expected=expected,
+            got=f"{word or 'the end'} after {before.strip()[-24:] or 'nothing'}",
+        )
 
     def end(self) -> None:
         if self.next:
@@ -115,6 +120,12 @@ class _Reader:
         if depth > DEEPEST:
             raise TextError("the program is too deep", expected=f"at most {DEEPEST} calls")
         word = tokens.take()
+        if word == "(":
+            inner = self.value(tokens, depth + 1)
+            tokens.expect(")")
+            return inner
+        if word in ("", ",", ")"):
+            tokens.refuse(word, "an operand, a constant or an instruction")
         if word.startswith("{"):
             return _numbers(word)
         if word in self.operands:
@@ -168,7 +179,9 @@ class _Reader:
     ) -> Instruction:
         rows = [row for row in self.rows if row.name == name]
         if kind:
-            rows = [row for row in rows if row.reads[0].type == int_type(kind)] or rows
+            types = [str(row.reads[0].type) for row in rows]
+            check_known(f"{name} reads no lanes of", str(int_type(kind)), types)
+            rows = [row for row in rows if row.reads[0].type == int_type(kind)]
         widths = [self.equations[x].type.bits for x in values if isinstance(x, int)]
         if widths:
             rows.sort(key=lambda row: row.reads[0].type.bits != widths[0])

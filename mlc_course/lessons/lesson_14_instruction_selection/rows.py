@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from mlc_course.errors import UnmetCheck, UsageError
@@ -57,10 +57,12 @@ class ManualRow:
 
     name: str
     text: str
-    reads: str
-    result: str
-    lane: Callable[..., Operand]
-    hint: str
+    reads: str = field(
+        repr=False
+    )  # a reader who looks at an exercise's row does not see the answer
+    result: str = field(repr=False)
+    lane: Callable[..., Operand] = field(repr=False)
+    hint: str = field(repr=False)
 
     def inputs(self) -> list[list[Formula]]:
         """Return variables for the lanes of each operand."""
@@ -143,20 +145,20 @@ def check_row(row: ManualRow, answer: Mapping[str, object]) -> str:
         for name, lanes, (true, _), (of, _) in zip(NAMES, inputs, wanted, reads, strict=False)
     }
     found = _Lane(row.name, known).formula(given["lane"])
-    if not result.holds(found.lo, found.hi):
-        raise UnmetCheck(
-            f"{row.name}: a lane of {result} cannot hold this",
-            expected=f"{result.lo:,} to {result.hi:,}, for all inputs",
-            got=f"{found.lo:,} to {found.hi:,}",
-            hint="does the manual wrap, or does it saturate?",
-        )
     lane = lift(row.lane(*(x[0] if len(x) == 1 else x for x in inputs)))
-    verdict = prove_equal([lane], [wrap(int_type(row.result), found)])
+    verdict = prove_equal([wrap(result, lane)], [found])
     match verdict:
         case Proved():
             return f"{row.name} is proved"
         case Refuted():
             at = ", ".join(f"{name} = {value}" for name, value in verdict.model.items())
+            if not result.holds(verdict.found, verdict.found):
+                raise UnmetCheck(
+                    f"{row.name}: a lane of {result} cannot hold this",
+                    expected=f"{result.lo:,} to {result.hi:,}, for all inputs",
+                    got=f"{verdict.found:,} at {at}",
+                    hint="does the manual wrap, or does it saturate?",
+                )
             raise UnmetCheck(
                 f"{row.name}: the instruction computes something else",
                 expected=f"{verdict.wanted} at {at}",
@@ -245,6 +247,8 @@ class _Lane:
             case ast.LShift() | ast.RShift() if right.lo == right.hi and 0 <= right.lo < 64:
                 shifted = left << right.lo if isinstance(op, ast.LShift) else left >> right.lo
                 return shifted
+            case ast.LShift() | ast.RShift():
+                self.refuse("a shift by no number", "<< 5: by a number of 0 to 63", str(right))
         self.refuse("no such operator", _KNOWN, type(op).__name__)
 
     def call(self, name: str, arguments: Sequence[ast.expr]) -> Formula:

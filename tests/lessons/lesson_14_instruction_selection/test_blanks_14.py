@@ -18,6 +18,7 @@ from mlc_course.lessons.lesson_14_instruction_selection.blanks import exposed, f
         "paddb(psubb(B, pavgb(A, B)), A)",
         "psubb(A, psubb(pavgb(A, B), B))",
         "psubb({255}, pavgb(psubb({255}, A), psubb({255}, B)))",
+        "(psubb((paddb(A, B)), pavgb(A, B)))",
     ],
 )
 def test_every_program_that_is_right_is_right(text: str) -> None:
@@ -33,6 +34,7 @@ def test_every_program_that_is_right_is_right(text: str) -> None:
         ("psrlw #1(paddb(A, B))", "reads more than the cell has"),
         ("(A + B) >> 1", "no part of a program"),
         ("pavgb(A, B) - 1", "no part of a program"),
+        ("psubb:u16(paddb(A, B), pavgb(A, B))", "reads no lanes of 'u16'"),
         (7, "not a program"),
     ],
 )
@@ -61,11 +63,19 @@ def test_a_probability_is_right(line: Callable[[int], float]) -> None:
         lambda n: 2.0**-32,
         lambda n: 1 - (1 - 2**-16) ** n,
         lambda n: None,
+        lambda n: 1 - (1 - 2**32) ** n,
     ],
-    ids=["a share", "none", "one test", "16 bits", "nothing"],
+    ids=["a share", "none", "one test", "16 bits", "nothing", "a power of whole numbers"],
 )
 def test_another_probability_is_wrong(line: Callable[[int], Any]) -> None:
     assert not exposed(line).right
+
+
+def test_a_probability_is_asked_of_no_large_whole_number() -> None:
+    asked: list[float] = []
+    exposed(lambda n: float(asked.append(n) or 0))
+    assert all(isinstance(n, float) for n in asked if n > 1)
+    assert len(asked) == 3
 
 
 def test_three_dots_are_an_empty_answer() -> None:

@@ -38,6 +38,11 @@ def test_spaces_do_not_matter_and_equal_values_are_one() -> None:
     assert len(program.instructions) == 2
 
 
+def test_parentheses_around_a_value_do_not_matter() -> None:
+    text = "((pavgb((B), (paddb(A, D)))))"
+    assert read_program(text, BLUR) == read_program("pavgb(B, paddb(A, D))", BLUR)
+
+
 def test_a_constant_decides_between_rows_of_one_name() -> None:
     assert read_program("pand(pand(A, {127}), B)", BLUR).instructions[0].reads[0].type.bits == 8
     wide = read_program("paddd(C, pand(B, {-256}))", DOT).instructions[0]
@@ -47,7 +52,11 @@ def test_a_constant_decides_between_rows_of_one_name() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no operand and no instruction"),
+        ("", "goes on in another way"),
+        ("pavgb()", "goes on in another way"),
+        ("pavgb(A, , B)", "goes on in another way"),
+        ("(pavgb(A, B)", "goes on in another way"),
+        ("pavgb:u16(A, B)", "pavgb reads no lanes of 'u16'"),
         ("pavgb(A, B", "goes on in another way"),
         ("pavgb(A B)", "goes on in another way"),
         ("pavgb(A, B))", "more after the program"),

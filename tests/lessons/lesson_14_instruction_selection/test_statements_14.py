@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from lesson_runs import statements
 
-from mlc_course.lessons.lesson_14_instruction_selection import RACED, race_for
+from mlc_course.instruction_selection.integers import evaluate
+from mlc_course.lessons.lesson_14_instruction_selection import (
+    RACED,
+    STOPS,
+    race_for,
+    read_program,
+    survey,
+)
 
 faults = statements(Path("14_instruction_selection.ipynb"))
 SAID = {
@@ -84,3 +92,19 @@ def test_the_answers_below_the_candidate_race_are_those_of_its_recordings() -> N
     assert standing.pop("mul_q15_sat") == 4
     assert set(standing.values()) == {0}
     assert max(x.fell for name in standing for x in wrong[name] if x.fell) < 1024
+
+
+def test_the_third_program_of_section_3_stands_longer_than_the_candidates_of_the_blur() -> None:
+    race = race_for("gauss_121_u8")
+    program = read_program("pavgb(B, pavgb(D, psubusb(A, {1})))", race.cell)
+    (lane,) = program.lanes(race.cell.inputs, race.cell.result)
+    rng = np.random.default_rng(survey.SEED)
+    inputs = {
+        x: rng.integers(x.lo, x.hi, STOPS[-1], endpoint=True)
+        for lanes in race.cell.inputs.values()
+        for x in lanes
+    }
+    wanted = evaluate(race.cell.goal, inputs)
+    assert [wanted[stop - 1] for stop in STOPS] == [each.wanted for each in race.samples]
+    fell = 1 + int(np.flatnonzero(evaluate(lane, inputs) != wanted)[0])
+    assert 1024 < fell < STOPS[-1]
