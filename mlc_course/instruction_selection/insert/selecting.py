@@ -8,6 +8,7 @@ from mlc_course.instruction_selection.insert.rest import divide
 from mlc_course.instruction_selection.insert.tensor_intrinsic import intrinsic
 from mlc_course.instruction_selection.isa import CellProgram, level_of
 from mlc_course.instruction_selection.lower import RegisterProgram, check_layout, lower
+from mlc_course.instruction_selection.prove import Proved, prove_cell
 from mlc_course.instruction_selection.spec import Specification, block_specification
 from mlc_course.tensor_program.legality import Illegal, sound
 from mlc_course.tensor_program.schedule import lookup
@@ -28,29 +29,31 @@ def select(
     before  for i in range(100):   O[i] = cast(min(A[i] + B[i], 255), "uint8")
     after   for i_0 in range(3):   O[32 * i_0 : 32 * i_0 + 32] = vpaddusb(A[...], B[...])
             for i_rest in range(4): O[i_rest + 96] = cast(min(...), "uint8")
-    needs   ``program`` computes the block's cell (``prove`` shows it); the innermost spatial loop
-            has as many iterations as a tile; the target has the instructions of ``level``
+    needs   ``program`` computes the block's cell for all inputs; the innermost spatial loop has as
+            many iterations as a tile; the target has the instructions of ``level``
     why     the program was searched and proved; LLVM's patterns do not know it
     tvm     Schedule.split, Schedule.tensorize; the rest by ScheduleState.replace, which the trace
             does not record
 
     Returns the program on whole registers of ``width`` bits, which are the level's unless given.
-    On an error the schedule is unchanged. That the program computes the cell is not checked again
-    here; that every lane of the registers is the program on its cell is. Steps that come later can
-    not be checked (``schedule.unchecked``), so this one comes last.
+    On an error the schedule is unchanged. That the program computes the cell is proved here, and
+    that every lane of the registers is the program on its cell is checked. Steps that come later
+    cannot be checked (``schedule.unchecked``), so this one comes last.
 
     Raises:
         BlockError: the block is no such loop.
         AxisError, SizeError: its loops do not fit the cell.
         UsageError: a program that has no form of this width, or another reason of the block's.
         MachineError: the level's target, or LLVM, lacks an instruction of the program.
-        StepError: TVM refuses the step, or the program of the schedule is wrong before it.
+        StepError: the program is not proved, TVM refuses the step, or the program of the schedule
+            is wrong before it.
     """
     of = level_of(level)
     spec = block_specification(sch, block) if spec is None else spec
     registers = lower(spec.cell, program, of.width if width is None else width)
     check_layout(spec.cell, program, registers)
     check_target(registers.features, target_of(of))
+    _check_proved(spec, program, f"select({block!r})")
     name = intrinsic(spec, registers, level)
     before = sound(sch)
     if isinstance(before, Illegal):
@@ -63,6 +66,17 @@ def select(
     _apply(trial, block, spec, registers.outputs, name)
     _apply(sch, block, spec, registers.outputs, name)
     return registers
+
+
+def _check_proved(spec: Specification, program: CellProgram, call: str) -> None:
+    verdict = prove_cell(spec.cell, program)
+    if not isinstance(verdict, Proved):
+        raise StepError(
+            f"{call}: the program is not proved to compute the block's cell",
+            expected=f"the outputs of {spec.name} for all inputs",
+            got=str(verdict),
+            hint="mlc-course select finds a program, and proves it",
+        )
 
 
 def _apply(sch: Schedule, block: str, spec: Specification, outputs: int, name: str) -> None:

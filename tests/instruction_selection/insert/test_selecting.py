@@ -204,7 +204,7 @@ def test_another_cell_than_the_block_is_refused() -> None:
         StepError,
         "does not find the specification's loop",
         level="avx2",
-        program=averaging(),
+        program=case_of("avg_floor_u8").program,
         spec=wrong,
     )
     assert error.got == "The stmt (a block) doesn't match the tensor intrin"
@@ -313,3 +313,10 @@ def test_a_lowering_with_a_fault_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         program=case_of("requant_u8").program,
         spec=spec,
     )
+
+
+def test_a_program_that_is_not_proved_is_refused() -> None:
+    sch = schedule(AVERAGE.format(rows=3, columns=64))
+    wrong = program("paddb(A, B)", block_specification(sch, "average").cell, level_of("avx2").rows)
+    error = refused(sch, StepError, "not proved", level="avx2", program=wrong)
+    assert "Different at" in str(error.got)
