@@ -51,3 +51,20 @@ def test_a_program_of_no_instruction_is_tried_too(line: str, program: str) -> No
         made = compiled(spec, 100, "tensorize", level="avx2", program=found.program)
         arrays = spec.sample(100, 1)
         assert np.array_equal(made(arrays), spec.evaluate(arrays))
+
+
+@pytest.mark.parametrize(
+    ("line", "weight"),
+    [
+        ("s8 A, s8 B -> u8 O: select(A > B, 255, 0)", 1),
+        ("u8 A, u8 B -> u8 O: select(A == B, 255, 0)", 1),
+        ("u8 A, u8 B -> u8 O: A < B", 2),
+        ("u8 A -> u8 O: A < 5", 2),
+        ("s16 A, s16 B -> s16 O: select(A > 0, B, select(A == 0, 0, -B))", 1),  # psignw
+        ("s16 A -> s16 O: select(A < 0, -A, A)", 1),
+        ("s32 C, u8*4 A -> s32 C: C - A", 3),
+    ],
+)
+def test_rows_that_do_what_the_goal_does_are_tried(line: str, weight: int) -> None:
+    found = select_program(specification(line).cell, AVX2)
+    assert found.program is not None and found.weight <= weight
