@@ -255,6 +255,7 @@ class DirectSearch:
             self.cell.result.bits if self.cell.reduces else 0,
             self.whole,
             self.accumulator or "",
+            best is not None and covered >= max(1, best.weight - 1),  # one weighs 1 or more
         )
         return False
 

@@ -68,3 +68,12 @@ def test_a_program_of_no_instruction_is_tried_too(line: str, program: str) -> No
 def test_rows_that_do_what_the_goal_does_are_tried(line: str, weight: int) -> None:
     found = select_program(specification(line).cell, AVX2)
     assert found.program is not None and found.weight <= weight
+
+
+def test_no_program_of_more_instructions_is_promised_as_lighter() -> None:
+    found = select_program(specification("median3_u16").cell, AVX2)
+    assert found.weight == 4
+    assert found.coverage.startswith("every lighter program was tried over ")
+    assert "next come" not in found.coverage  # those of 4 instructions weigh 4 or more
+    early = select_program(specification("gauss_121_u8").cell, AVX2, seconds=0.001)
+    assert "next come" in early.coverage
