@@ -402,6 +402,11 @@ def main(A: T.Buffer((64,), "uint8"), O: T.Buffer((64,), "uint8"), P: T.Buffer((
     ("words", "complaint"),
     [
         (["sat_ad_u8"], "did you mean sat_add_u8?"),
+        (["sat-add-u8"], "did you mean sat_add_u8?"),
+        (["SAT_ADD_U8"], "did you mean sat_add_u8?"),
+        (["nowhere/sat"], "no specification of the catalogue"),
+        (["."], "not a file of a specification"),
+        (["sat_add_u8", "--rules", "/dev/full"], "no file of rules"),
         (["f32 A -> f32 O: A + 1"], "no type of an integer lane"),
         (["u8 A, u8 B -> u8 O: A / B"], "no vector unit divides integers"),
         (["u8 A, u8 B -> u8 O: A[B]"], "got       A[B]"),
@@ -451,6 +456,36 @@ def test_a_bad_file_is_refused_with_its_name(
     assert main(["select", str(path)]) == USAGE_STATUS
     said = capsys.readouterr().err
     assert complaint in said and "expected" in said and f"in {path}" in said
+
+
+def test_nothing_is_written_over_the_specification_or_the_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec, rules = tmp_path / "own.txt", tmp_path / "rules.json"
+    spec.write_text(SUM)
+    rules.write_text("{}")
+    for words in (
+        [str(spec), "--json", str(tmp_path / "sub" / ".." / "own.txt")],
+        [SUM, "--rules", str(rules), "--json", str(rules)],
+    ):
+        assert main(["select", *words]) == USAGE_STATUS
+        assert "would replace the file that holds" in capsys.readouterr().err
+    assert (spec.read_text(), rules.read_text()) == (SUM, "{}")
+
+
+def test_a_pipe_is_no_file_of_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["select", SUM, "--rules", str(tmp_path / "pipe")]) == USAGE_STATUS
+    assert "a device or a pipe" in capsys.readouterr().err
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "own.txt"
+    path.write_text(SUM, encoding="utf-8-sig")
+    assert main(["select", str(path), "--level", "avx2"]) == select.FOUND
+    assert "  paddusb(A, B)\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["--seconds", "0"], ["--seconds", "soon"], ["--seed", "-1"]])
