@@ -77,3 +77,18 @@ def test_no_program_of_more_instructions_is_promised_as_lighter() -> None:
     assert "next come" not in found.coverage  # those of 4 instructions weigh 4 or more
     early = select_program(specification("gauss_121_u8").cell, AVX2, seconds=0.001)
     assert "next come" in early.coverage
+
+
+@pytest.mark.parametrize(
+    ("line", "program"),
+    [
+        ("s32 C, s32 A in -9..9 -> s32 C: C + A", "paddd(C, A)"),
+        ("u8 C, u8 A -> u8 C: C + A", "paddb(C, A)"),
+        ("u8 C -> u8 C: C + 1", "paddb(C, {1})"),
+    ],
+)
+def test_an_operand_that_is_added_to_an_accumulator_is_a_program_of_one_instruction(
+    line: str, program: str
+) -> None:
+    found = select_program(specification(line).cell, AVX2)
+    assert (str(found.program), found.weight) == (program, 1)
