@@ -83,6 +83,21 @@ def run(
             got="none" if source is None else f"{source!r}, and a switch that takes none",
             hint="mlc-course select --list",
         )
+    if about is not None:
+        of_search = {
+            "--level": level is not None and about != "isa",
+            "--width": width is not None,
+            "--explain": explain,
+            "--run": measured,
+            "--rules": rules_path is not None,
+            "--fresh": fresh,
+        }
+        if given := [name for name, is_given in of_search.items() if is_given]:
+            raise UsageError(
+                f"only a search reads {', '.join(given)}, and this makes none",
+                expected="--check-isa with --level, --intel or --json; others with --json",
+                got=", ".join(given),
+            )
     if about == "list":
         return _list(json_path)
     if about == "isa":

@@ -428,6 +428,8 @@ def main(A: T.Buffer((64,), "uint8"), O: T.Buffer((64,), "uint8"), P: T.Buffer((
         (["--check-isa", "--level", "avx3"], "no level of instructions"),
         (["--check-isa", "--intel", __file__], "is not Intel's Intrinsics Guide"),
         (["--list", "--intel", "guide.xml"], "--intel belongs to --check-isa"),
+        (["--list", "--level", "avx2"], "only a search reads --level"),
+        (["--check-tvm", "--run", "--fresh"], "only a search reads --run, --fresh"),
     ],
 )
 def test_bad_input_is_refused(
