@@ -109,11 +109,11 @@ def check_known(
     """
     if name in known:
         return
-    texts = list(map(str, known))
-    similar = get_close_matches(str(name), texts, n=1)
+    texts = {str(each).lower(): str(each) for each in known}
+    similar = get_close_matches(str(name).lower(), texts, n=1)
     raise error(
         f"{what} {name!r}",
-        expected=" | ".join(texts) or "none",
+        expected=" | ".join(map(str, known)) or "none",
         got=name,
-        hint=f"did you mean {similar[0]}?" if similar else None,
+        hint=f"did you mean {texts[similar[0]]}?" if similar else None,
     )

@@ -446,7 +446,9 @@ def _count(text: str) -> int:
 
 def _seed(text: str) -> int:
     if not (text.isdecimal() and len(text) < 20):
-        raise argparse.ArgumentTypeError(f"expected a whole number, 0 or more, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number of up to 19 digits, got {text!r}"
+        )
     return int(text)
 
 

@@ -22,11 +22,12 @@ def check_file(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
         if path.is_dir():
             raise UsageError(f"cannot write {path}", expected="a file", got="a folder")
         path.parent.mkdir(parents=True, exist_ok=True)
-        there = path.exists()
-        with path.open("a"):
-            pass
-        if not there:
-            path.resolve().unlink()  # of a link, what it points to
+        if path.exists():
+            with path.open("a"):
+                pass
+        else:  # not made and removed: another process may write it meanwhile
+            with tempfile.TemporaryFile(dir=path.resolve().parent):  # of a link, where it points to
+                pass
     except OSError as error:
         raise _cannot(path, error) from None
 

@@ -83,6 +83,21 @@ def run(
             got="none" if source is None else f"{source!r}, and a switch that takes none",
             hint="mlc-course select --list",
         )
+    if about is not None:
+        of_search = {
+            "--level": level is not None and about != "isa",
+            "--width": width is not None,
+            "--explain": explain,
+            "--run": measured,
+            "--rules": rules_path is not None,
+            "--fresh": fresh,
+        }
+        if given := [name for name, is_given in of_search.items() if is_given]:
+            raise UsageError(
+                f"only a search reads {', '.join(given)}, and this makes none",
+                expected="--check-isa with --level, --intel or --json; others with --json",
+                got=", ".join(given),
+            )
     if about == "list":
         return _list(json_path)
     if about == "isa":
@@ -125,8 +140,9 @@ def record_in(path: Path | None, *, fresh: bool = False) -> Record:
         return Record(None, "--fresh records nothing")
     asked = path or (Path(os.environ[RULES_FILE]) if os.environ.get(RULES_FILE) else None)
     if asked is not None:
+        rules = Rules(asked)  # before it is opened to write: a pipe waits for a reader
         check_file(asked)
-        return Record(Rules(asked))
+        return Record(rules)
     default = user_data_path("mlc-course") / "instruction_rules.json"
     try:
         check_file(default)
@@ -153,6 +169,8 @@ def _select(
     if measured:
         check_level(level.name)
     record = record_in(rules_path, fresh=fresh)
+    _check_apart(json_path, Path(source), "holds the specification")
+    _check_apart(json_path, record.path, "holds the recorded programs")
     search = Selecting(spec.cell, level, seconds, seed, record.rules)
     events: list[str] = []
     stopped, not_recorded = _follow(search, events)
@@ -191,6 +209,22 @@ def _select(
         print("stopped")
         return INTERRUPTED
     return FOUND if found.program is not None else NOTHING
+
+
+def _check_apart(json_path: Path | None, other: Path | None, what: str) -> None:
+    """Check that what is written with ``--json`` does not replace another file."""
+    if json_path is None or other is None:
+        return
+    try:
+        same = json_path.resolve() == other.resolve()
+    except (OSError, ValueError):  # a line of text is no path
+        return
+    if same:
+        raise UsageError(
+            f"--json {json_path} would replace the file that {what}",
+            expected="another file",
+            got=str(json_path),
+        )
 
 
 def check_width(width: int, level: Level) -> None:

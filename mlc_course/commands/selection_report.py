@@ -137,7 +137,7 @@ class Answer:
         elif found.recorded:
             yield "--fresh searches anew, and shows which candidates are refuted"
         elif found.out_of_time:
-            better = "one" if found.program is None else "a lighter one"
+            better = "one" if found.program is None else "a better one"
             yield (
                 f"the time limit of {self.limit_s:g} s ended the search: --seconds "
                 f"{max(1, round(2 * self.limit_s))} may find {better}"

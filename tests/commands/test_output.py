@@ -43,6 +43,16 @@ def test_a_link_to_a_file_that_is_not_there_yet_stays_a_link(tmp_path: Path) -> 
     assert link.is_symlink() and file.read_text() == "{}"
 
 
+def test_a_check_removes_no_file_that_another_process_writes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "found.json"
+    file.write_text("of another process")
+    monkeypatch.setattr(Path, "exists", lambda path: False)  # it came after this was asked
+    check_file(file)
+    assert file.read_text() == "of another process"
+
+
 def test_a_file_is_replaced_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,8 @@ class LoopComparison:
         count = self.per_32_bytes(name)
         if count is None:
             return "has no vectors"
+        if not count:
+            return "has none for 32 bytes"
         code = self.code[name]
         factor = count / sum(code.instructions.values())
         most = (f"{n * factor:.3g} {each}" for each, n in code.instructions.most_common(3))
@@ -259,8 +261,19 @@ def inputs(spec: Specification, outputs: int, seed: int = 0) -> dict[str, Array]
     found = spec.sample(outputs, seed)
     if spec.cell.accumulator is not None:
         name = spec.places[spec.cell.accumulator].buffer
-        found[name] %= found[name].dtype.type(SMALL_SUMS)
+        of = spec.tile.buffer(name).type
+        found[name] = _small(found[name], *spec.ranges.get(name, (of.lo, of.hi)))
     return {name: aligned(array) for name, array in found.items()}
+
+
+def _small(values: Array, lo: int, hi: int) -> Array:
+    """Return numbers of ``lo..hi`` that are near 0, or near the end of the range next to it."""
+    if lo >= -SMALL_SUMS and hi <= SMALL_SUMS:
+        return values
+    near = min(max(lo, 0), hi)
+    steps = values.astype(np.int64) % SMALL_SUMS
+    found: Array = np.clip(near + steps if near < hi else near - steps, lo, hi)
+    return found.astype(values.dtype)
 
 
 def aligned(array: Array) -> Array:

@@ -22,7 +22,8 @@ def data_movement(spec: Specification, outputs: int, width: int) -> PrimFunc:
 
     Raises:
         SizeError: the outputs do not fill whole registers of every operand.
-        UsageError: the lanes of neighbouring outputs do not lie side by side.
+        UsageError: the lanes of neighbouring outputs do not lie side by side, or all outputs share
+            all that is read.
     """
     return read_script(data_movement_text(spec, outputs, width))
 
@@ -32,6 +33,12 @@ def data_movement_text(spec: Specification, outputs: int, width: int) -> str:
     register = width // 8
     cell = spec.cell
     read = [each for each in cell.operands if not each.shared]
+    if not read:
+        raise UsageError(
+            f"{spec.name}: nothing is loaded in the loop",
+            expected="an operand of which each output reads its own lanes",
+            got=", ".join(each.name for each in cell.operands) + " of all outputs",
+        )
     written = cell.result.bytes
     step = register // min(written, *(each.bytes for each in read))  # outputs of a pass
     if outputs % step:

@@ -72,7 +72,15 @@ def vector_instructions(assembly: str) -> VectorLoop:
     """
     found = [(runs, _counted(body)) for runs, body in _bodies(assembly)]
     none = 0, VectorLoop(Counter(), 0)
-    return max(found, key=lambda x: x[0] * sum(x[1].instructions.values()), default=none)[1]
+    return max(found, key=_executed, default=none)[1]
+
+
+def _executed(found: tuple[int, VectorLoop]) -> tuple[int, int]:
+    """Return how many vector instructions, and bytes of vector stores, are executed."""
+    runs, loop = found
+    if runs == 1 and not loop.stored_bytes:  # outside of loops, for calls and errors
+        return 0, 0
+    return runs * sum(loop.instructions.values()), runs * loop.stored_bytes
 
 
 def _bodies(assembly: str) -> Iterator[tuple[int, tuple[str, ...]]]:

@@ -255,6 +255,7 @@ class DirectSearch:
             self.cell.result.bits if self.cell.reduces else 0,
             self.whole,
             self.accumulator or "",
+            best is not None and covered >= max(1, best.weight - 1),  # one weighs 1 or more
         )
         return False
 
@@ -357,16 +358,16 @@ class DirectSearch:
         return found
 
     def _leaves(self, bank: Bank) -> list[Hit]:
-        """Return the operands and constants that are the result: programs of no instruction."""
+        """Return the operands and constants that are a goal: programs of no instruction."""
         shape = Shape(self.cell.result.bytes, self.cell.result.bits)
         if shape not in bank.groups:
             return []
-        goal = self._goal_bytes(bank.tests)
         hits = []
-        for row in np.flatnonzero((bank.groups[shape].raw == goal).all(1)):
-            equations: list[Equation] = []
-            bank.equations(Place(shape, int(row)), equations)
-            hits.append(self._hit(equations, None))
+        for goal, accumulator in self._targets(bank.tests):
+            for row in np.flatnonzero((bank.groups[shape].raw == goal).all(1)):
+                equations: list[Equation] = []
+                bank.equations(Place(shape, int(row)), equations)
+                hits.append(self._hit(equations, accumulator))
         return hits
 
     def _hits_of(self, bank: Bank, plan: Plan, *, keep: bool) -> list[Hit]:

@@ -65,7 +65,8 @@ class Covered:
     """The programs that were all tried: up to so many instructions, over rows and constants.
 
     A value that is used twice counts twice, also in what a program weighs. Where a program was
-    found, only programs that weigh less were looked for (``lighter``). ``reread`` is 0 where each
+    found, only programs that weigh less were looked for (``lighter``); ``all_lighter`` says that
+    those of more instructions weigh as much as the program, or more. ``reread`` is 0 where each
     instruction reads only values that were made as lanes of its width; otherwise values are reread
     as lanes of fewer bits. ``whole`` says that the goal is the whole cell and not a part of it.
     Where the goal adds to an accumulator, ``added_to``, programs compute what is added.
@@ -79,18 +80,20 @@ class Covered:
     reread: int = 0
     whole: bool = False
     added_to: str = ""
+    all_lighter: bool = False
 
     def __str__(self) -> str:
         rows = plural(len(self.rows), "row")
         if not self.instructions:
             return f"not all programs of one instruction were tried over {rows}"
         lighter = "lighter " if self.lighter else ""
+        count = plural(self.instructions, "instruction")
+        at_most = "" if self.all_lighter else f" of at most {count}"
         reread = f", lanes reread below {self.reread} bits" if self.reread else ""
         constants = plural(len(self.constants), "constant")
         added = f" whose result is added to {self.added_to}" if self.added_to else ""
         return (
-            f"every {lighter}program of at most {plural(self.instructions, 'instruction')}{added} "
-            f"was tried over {rows} and {constants}{reread}"
+            f"every {lighter}program{at_most}{added} was tried over {rows} and {constants}{reread}"
         )
 
 

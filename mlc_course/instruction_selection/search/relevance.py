@@ -14,8 +14,8 @@ from mlc_course.instruction_selection.spec import Cell
 def relevant(row: Instruction, cell: Cell) -> bool:
     """Return whether a row does something that the goal does, so that it can be a part of it.
 
-    Hydride prunes in this way: multiplications help where the goal multiplies or shifts, minima and
-    saturation where it has a minimum or a maximum.
+    Hydride prunes in this way: multiplications help where the goal multiplies or shifts, minima,
+    saturation and comparisons where it has a minimum, a maximum or a comparison.
     """
     if row.kind != "lane" and cell.reduces:
         return False
@@ -26,11 +26,12 @@ def relevant(row: Instruction, cell: Cell) -> bool:
     signed = sum(x.type.signed for x in cell.operands if x.lanes > 1) > 1
     if "mul" in own:
         pairs = any(read.lanes > 1 for read in row.reads)
-        return bool(goal & ({"mul", "shr", "add"} if pairs else {"mul", "shr"}))
+        sums = {"add", "sub"} if cell.reduces else {"add"}
+        return bool(goal & ({"mul", "shr"} | sums if pairs else {"mul", "shr"}))
     if row.family.startswith(("pabs", "psign", "abs")):
-        return bool(goal & {"max"}) or ("mul" in goal and signed)
+        return bool(goal & {"max", "where"}) or ("mul" in goal and signed)
     if own & {"min", "max", "where"}:
-        return bool(goal & {"min", "max"})
+        return bool(goal & {"min", "max", "where", "eq", "gt"})
     return True
 
 

@@ -97,13 +97,18 @@ class Rules:
         """Record a rule in the file, if there is one."""
         if self.path is None:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(self.path.parent):
-            now = _read(self.path) if self.path.exists() else {}  # what others have added since
+        path = self.path.resolve()  # a link stays one
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(path.parent):
+            now = _read(path) if path.exists() else {}  # what others have added since
             now[rule_key(standard, level)] = rule_data(rule)
-            beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-            beside.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-            beside.replace(self.path)
+            text = json.dumps(now, indent=1, sort_keys=True) + "\n"
+            beside = path.with_name(f".{os.getpid()}.part")  # short, where the name is long
+            try:
+                beside.write_text(text, encoding="utf-8")
+                beside.replace(path)
+            finally:
+                beside.unlink(missing_ok=True)
         self._own = now
 
 
@@ -125,6 +130,12 @@ def _count(data: object) -> int:
 
 
 def _read(path: Path) -> dict[str, object]:
+    if not path.is_file():  # a pipe waits for ever, and /dev/full has no end
+        raise UsageError(
+            f"{path}: no file of rules",
+            expected="a file that a search wrote, or a name for a new one",
+            got="a folder" if path.is_dir() else "a device or a pipe",
+        )
     try:
         found = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as problem:

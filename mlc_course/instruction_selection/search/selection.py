@@ -65,6 +65,8 @@ class Selection:
             return f"recorded: {self.tried:,} programs were tried when it was found"
         if self.covered is None:
             return f"{self.tried:,} programs were tried"
+        if self.covered.all_lighter:
+            return str(self.covered)
         next_one = plural(self.covered.instructions + 1, "instruction")
         return f"{self.covered}; next come those of {next_one}"
 

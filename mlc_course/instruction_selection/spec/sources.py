@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zlib
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from mlc_course.instruction_selection.spec.script import read_admitted
 from mlc_course.tensor_program.tir import PrimFunc
 
 _NAME = re.compile(r"\s*\w+\s*")
+_WORD = re.compile(r"[^\s:]+")  # no line, and so a name, right or wrong
 LINES, PROGRAMS = (".txt",), (".py",)
 
 
@@ -75,7 +77,7 @@ def file_specification(
             got=path.suffix or "no suffix",
         )
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read", expected="text", got=error) from None
     name = re.sub(r"\W", "_", path.stem)
@@ -99,6 +101,10 @@ def named_specification(
     Raises:
         UsageError, TextError: what ``specification`` and ``file_specification`` raise.
     """
-    if "->" not in source and Path(source).suffix:
+    if "->" in source:
+        return specification(source, ranges=ranges)
+    if Path(source).suffix or (source not in CATALOGUE and os.path.exists(source)):
         return file_specification(Path(source), ranges=ranges)
+    if _WORD.fullmatch(source):
+        entry(source)  # the nearest name, not the column where a line ends
     return specification(source, ranges=ranges)

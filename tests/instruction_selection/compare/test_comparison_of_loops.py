@@ -28,7 +28,7 @@ from mlc_course.instruction_selection.compare import (
 )
 from mlc_course.instruction_selection.insert import target_of, vector_instructions
 from mlc_course.instruction_selection.isa import level_of
-from mlc_course.instruction_selection.spec import CATALOGUE, specification
+from mlc_course.instruction_selection.spec import CATALOGUE, Specification, specification
 from mlc_course.machine import describe
 from mlc_course.measure import Timing
 from mlc_course.tensor_program.tir import tvm
@@ -159,3 +159,43 @@ def test_so_many_outputs_fill_the_first_cache(name: str, kib: int, outputs: int)
 
 def test_a_geometric_mean_is_that_of_the_ratios() -> None:
     assert geometric_mean([2.0, 8.0]) == pytest.approx(4)
+
+
+@needs_avx2
+@pytest.mark.parametrize(
+    "line",
+    [
+        "u8 A, u8 C -> u8 C: max(C, A)",
+        "s16 C, s16 A -> s16 C: clamp(C + A, -32768, 32767)",
+        "s32 C in 2000000..3000000, s32 A in 0..9 -> s32 C: C + A",
+        "s32 C in -3000000..-2000000, s32 A in 0..9 -> s32 C: C + A",
+        "u8 A! -> u8 O: A + 1",
+    ],
+)
+def test_accumulators_of_any_type_and_range_and_shared_operands_are_timed(line: str) -> None:
+    spec = specification(line)
+    found = compare(spec, AVX2, llvm_loops_of(spec)["loop"], outputs=2048, rounds=2)
+    assert {FOUND, NUMPY, "loop"} <= set(found.timings)
+    assert (MOVES in found.timings) == ("!" not in line)
+
+
+def llvm_loops_of(spec: Specification) -> dict[str, object]:
+    return {each.name: each.kernel for each in llvm_loops(spec, AVX2, 2048)}
+
+
+@pytest.mark.parametrize("line", ["u8 A -> u8 O: A", "u8 A! -> u8 O: A + 1", "s8 A -> u8 O: A"])
+def test_numpy_stores_each_output(line: str) -> None:
+    spec = specification(line)
+    arrays = inputs(spec, 512)
+    made = numpy_programs(spec, arrays, 512)[NUMPY]()
+    assert made.shape == (512,) and made.flags.owndata
+    assert not any(np.may_share_memory(made, each) for each in arrays.values())
+    assert (made == spec.evaluate(arrays)).all()
+
+
+@needs_avx2
+def test_a_copy_has_vectors_and_no_instructions() -> None:
+    spec = specification("u8 A -> u8 O: A")
+    found = compare(spec, AVX2, llvm_loops_of(spec)["vectorize"], outputs=2048, rounds=2)
+    assert found.per_32_bytes() == 0
+    assert "found has none for 32 bytes" in found.bound

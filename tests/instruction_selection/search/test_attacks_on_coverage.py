@@ -51,3 +51,44 @@ def test_a_program_of_no_instruction_is_tried_too(line: str, program: str) -> No
         made = compiled(spec, 100, "tensorize", level="avx2", program=found.program)
         arrays = spec.sample(100, 1)
         assert np.array_equal(made(arrays), spec.evaluate(arrays))
+
+
+@pytest.mark.parametrize(
+    ("line", "weight"),
+    [
+        ("s8 A, s8 B -> u8 O: select(A > B, 255, 0)", 1),
+        ("u8 A, u8 B -> u8 O: select(A == B, 255, 0)", 1),
+        ("u8 A, u8 B -> u8 O: A < B", 2),
+        ("u8 A -> u8 O: A < 5", 2),
+        ("s16 A, s16 B -> s16 O: select(A > 0, B, select(A == 0, 0, -B))", 1),  # psignw
+        ("s16 A -> s16 O: select(A < 0, -A, A)", 1),
+        ("s32 C, u8*4 A -> s32 C: C - A", 3),
+    ],
+)
+def test_rows_that_do_what_the_goal_does_are_tried(line: str, weight: int) -> None:
+    found = select_program(specification(line).cell, AVX2)
+    assert found.program is not None and found.weight <= weight
+
+
+def test_no_program_of_more_instructions_is_promised_as_lighter() -> None:
+    found = select_program(specification("median3_u16").cell, AVX2)
+    assert found.weight == 4
+    assert found.coverage.startswith("every lighter program was tried over ")
+    assert "next come" not in found.coverage  # those of 4 instructions weigh 4 or more
+    early = select_program(specification("gauss_121_u8").cell, AVX2, seconds=0.001)
+    assert "next come" in early.coverage
+
+
+@pytest.mark.parametrize(
+    ("line", "program"),
+    [
+        ("s32 C, s32 A in -9..9 -> s32 C: C + A", "paddd(C, A)"),
+        ("u8 C, u8 A -> u8 C: C + A", "paddb(C, A)"),
+        ("u8 C -> u8 C: C + 1", "paddb(C, {1})"),
+    ],
+)
+def test_an_operand_that_is_added_to_an_accumulator_is_a_program_of_one_instruction(
+    line: str, program: str
+) -> None:
+    found = select_program(specification(line).cell, AVX2)
+    assert (str(found.program), found.weight) == (program, 1)

@@ -129,3 +129,29 @@ def test_rules_that_are_written_at_once_are_all_kept(
         each.join()
     assert len(json.loads(path.read_text())) == 3 * EACH
     assert [each.name for each in tmp_path.iterdir()] == ["rules.json"]
+
+
+def test_a_full_disk_leaves_the_rules_and_nothing_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "own.json"
+    path.write_text('{"another": 1}')
+    written = Path.write_text
+
+    def full(file: Path, text: str, **options: str) -> None:
+        written(file, text[:5], **options)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
+        patched.setattr(Path, "write_text", full)
+        select_program(CELL, AVX2, rules=rules(path))
+    assert path.read_text() == '{"another": 1}'
+    assert [each.name for each in tmp_path.iterdir()] == ["own.json"]
+
+
+def test_a_link_to_a_file_of_rules_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link, file = tmp_path / "own.json", tmp_path / "elsewhere" / "rules.json"
+    link.symlink_to(file)
+    select_program(CELL, AVX2, rules=rules(link))
+    assert link.is_symlink() and len(json.loads(file.read_text())) == 1
