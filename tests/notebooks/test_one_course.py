@@ -1,4 +1,4 @@
-"""Lessons that are named are linked, links lead to pages, and exercises are as announced."""
+"""One course: lessons link each other, exercises are as announced, figures have a source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lesson_form import SAID
 from test_notebooks import FOLDER, LESSONS, ROOT, SOLUTIONS, prose, read
+
+from mlc_course.mugraph.cost import target
 
 EXERCISES = sorted(SOLUTIONS.rglob("*.ipynb"))
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -22,6 +25,17 @@ HEADING = re.compile(r"^## (\d+)\. (.+)$", re.MULTILINE)
 ANNOUNCED = re.compile(r"^(\d+)\. \*\*(.+?)[.:]?\*\*", re.MULTILINE)
 MINUTES = re.compile(r"\b(\d+)(?: minutes| at home)|\b(an hour)\b")
 POINTS = re.compile(r"\b(\w+) points\b")
+RATE = re.compile(r"\d[\d.,]* (?:[nµm]s|s|hours|[GT]FLOP/s|[GT]B/s)(?!\w)")
+# Times and rates that prose states, with their source beside them; cells print all others.
+SOURCES = {
+    "a definition": {(3, "1 GB/s")},
+    "where `measure.compare` begins to warm up": {(0, "20 ms")},
+    "the article that the course grew from": {
+        (5, "6.24 s"), (5, "0.417 s"), (7, "0.376 s"), (7, "0.417 s"), (7, "1.02 s"),
+    },
+    "NVIDIA's data sheet": {(8, "989 TFLOP/s"), (8, "3.35 TB/s")},
+    "Mirage's paper": {(18, "28 s"), (18, "10 hours")},
+}  # fmt: skip
 
 
 def number(path: Path) -> int:
@@ -116,6 +130,12 @@ def test_exercises_have_the_names_and_the_minutes_that_the_lesson_announces(path
     assert not [each for each in minutes - {"8"} if each not in first]
 
 
+def test_the_readme_says_how_long_a_lesson_takes() -> None:
+    said = [int(found[1]) for path in LESSONS if (found := SAID.search(read(path).cells[0].source))]
+    written = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"| {min(said)} to {max(said)} min each |" in written
+
+
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda path: path.stem)
 def test_exercises_give_the_points_that_they_promise(path: Path) -> None:
     cells = read(path).cells
@@ -123,6 +143,25 @@ def test_exercises_give_the_points_that_they_promise(path: Path) -> None:
     given = sum(each.get("points", 0) for each in graded if each.get("grade"))
     (said,) = POINTS.findall(cells[0].source)
     assert IN_WORDS.get(said, said) in (given, str(int(given)))
+
+
+def rates(written: str) -> set[str]:
+    """The times and rates that a text states."""
+    return set(RATE.findall(written))
+
+
+def test_times_and_rates_are_printed_by_cells_or_have_a_source() -> None:
+    stated = {(number(path), each) for path in LESSONS for each in rates(text(path))}
+    assert not stated - set().union(*SOURCES.values())
+
+
+def test_figures_of_a_gpu_are_those_that_the_cost_model_has() -> None:
+    (fusion, code) = (text(path) for path in LESSONS if number(path) in (8, 19))
+    gpu = target("h100")
+    assert f"{gpu.matrix_flops / 1e12:.0f} TFLOP/s" in fusion
+    assert f"{gpu.memory_bytes_per_s / 1e12:.2f} TB/s" in fusion
+    assert f"{gpu.matrix_flops / gpu.memory_bytes_per_s:.0f} operations a byte" in fusion
+    assert f"{gpu.multiprocessors} multiprocessors" in code
 
 
 # --- what these tests refuse ----------------------------------------------------------------------
@@ -140,6 +179,10 @@ def test_exercises_give_the_points_that_they_promise(path: Path) -> None:
 )
 def test_a_lesson_that_is_named_and_not_linked_is_found(written: str, found: list[int]) -> None:
     assert named_without_link(written, own=4) == found
+
+
+def test_a_time_without_a_source_is_found() -> None:
+    assert rates("It takes 3.5 ms at 7 GB/s, in 2 steps, 64 KiB.") == {"3.5 ms", "7 GB/s"}
 
 
 def test_a_section_that_is_not_there_is_found() -> None:
