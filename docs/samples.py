@@ -251,6 +251,12 @@ def indivisible() -> str:
     return f"{_target('ladder_avx2', 'indivisible sizes, 1 thread')['measured']:.2f}"
 
 
+def neighbours() -> str:
+    """How many tiles and panels near the chosen ones the benchmark races on both machines."""
+    wide, narrow = (len(recorded(name)["neighbours"]) - 1 for name in ("ladder", "ladder_avx2"))
+    return f"{wide} others near it with AVX-512, and {narrow} with AVX2"
+
+
 def _target(name: str, what: str) -> Record:
     """Return what a benchmark was built for, with what it measured."""
     found: Record = next(each for each in recorded(name)["targets"] if each["what"] == what)
@@ -746,6 +752,7 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "all-threads": all_threads,
     "batches": batches,
     "indivisible": indivisible,
+    "neighbours": neighbours,
     "count-misses": lambda: example("count_misses.py"),
     "is-it-legal": lambda: example("is_it_legal.py"),
     "strategies": strategies,
