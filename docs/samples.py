@@ -36,9 +36,10 @@ from mlc_course.exercise import UnmetCheck, check, computes, inner_stride, sched
 from mlc_course.instruction_selection.search import RULES_FILE
 from mlc_course.instruction_selection.spec import specification
 from mlc_course.mugraph.codegen import retiled
-from mlc_course.mugraph.cost import cost, target
+from mlc_course.mugraph.cost import cost, target, why
 from mlc_course.mugraph.cpu_kernels import Cpu, lower
 from mlc_course.mugraph.gpu_text import CUDA, source_of
+from mlc_course.mugraph.ir import parse
 from mlc_course.mugraph.programs import published, workload
 from mlc_course.mugraph.thread_kernels import Gpu, thread_program
 from mlc_course.tensor_program.ladders import Record, load, made_on, record
@@ -46,7 +47,7 @@ from mlc_course.tensor_program.plots import machines_drawing, save_machines
 from mlc_course.tensor_program.problems import matmul
 from mlc_course.tensor_program.schedule import reorder
 from mlc_course.tensor_program.tir import Schedule
-from mlc_course.units import milliseconds
+from mlc_course.units import milliseconds, size_text
 
 ROOT = Path(__file__).parent.parent
 RESULTS, EXAMPLES = ROOT / "benchmarks" / "results", ROOT / "docs" / "examples"
@@ -81,6 +82,11 @@ def fenced(text: str, language: str = "") -> str:
 def rows(head: str, *lines: str) -> str:
     """A Markdown table; ``head`` and ``lines`` have their columns between bars."""
     return "\n".join((head, re.sub(r"[^|]+", "---", head), *lines))
+
+
+def percent(share: float) -> str:
+    """A share as a sentence writes it, such as ``94 %``."""
+    return f"{100 * share:.0f} %"
 
 
 def output(act: Callable[[], object]) -> str:
@@ -204,6 +210,57 @@ def two_machines() -> str:
         lines.append(f"| {pair[0]['name']} | {' | '.join(cells)} |")
     head = "| rung | AVX-512 | NumPy / ours | AVX2 | NumPy / ours |"
     return rows(head, *lines)
+
+
+def avx2_last_rung() -> str:
+    """A phrase on the last rung and NumPy's kernel with AVX2, as shares of the peak."""
+    taken = recorded("ladder_avx2")["climbs"]["1 thread"]
+    rung, wanted = taken["rungs"][-1], _target("ladder_avx2", "1 thread")["wanted"]
+    numpy = rung["fraction_of_peak"] / rung["ratio_to_numpy"]
+    return (
+        f"NumPy's kernel reaches {percent(numpy)} of the peak, so {wanted:.2f} would need "
+        f"{percent(wanted * numpy)}. Ours reaches {percent(rung['fraction_of_peak'])} on the "
+        f"article's sizes, which is {rung['ratio_to_numpy']:.2f} of NumPy, and `linear_relu` "
+        f"{_target('ladder_avx2', 'linear_relu, 1 thread')['measured']:.2f}"
+    )
+
+
+def all_threads() -> str:
+    """A phrase on the last rung on all threads of both machines, and its share of the peak."""
+    last = {
+        name: recorded(name)["climbs"]["all threads"]["rungs"][-1]
+        for name in ("ladder_avx2", "ladder")
+    }
+    narrow, wide = ("[{:.2f} {:.2f}]".format(*each["ratio_interval"]) for each in last.values())
+    shares = " and ".join(percent(each["fraction_of_peak"]) for each in last.values())
+    return (
+        f"the interval of the last rung is {narrow} with AVX2 and {wide} with AVX-512. Ours is "
+        f"steady, and reaches {shares} of the peak"
+    )
+
+
+def batches() -> str:
+    """The ratios to NumPy of the shapes with a few dozen rows, with AVX2."""
+    shapes = recorded("ladder_avx2")["shapes"]
+    ratios = [shapes[name]["rungs"][-1]["ratio_to_numpy"] for name in ("a batch", "64 rows")]
+    return f"{min(ratios):.2f} and {max(ratios):.2f}"
+
+
+def indivisible() -> str:
+    """The ratio to NumPy of sizes that nothing divides, with AVX2."""
+    return f"{_target('ladder_avx2', 'indivisible sizes, 1 thread')['measured']:.2f}"
+
+
+def neighbours() -> str:
+    """How many tiles and panels near the chosen ones the benchmark races on both machines."""
+    wide, narrow = (len(recorded(name)["neighbours"]) - 1 for name in ("ladder", "ladder_avx2"))
+    return f"{wide} others near it with AVX-512, and {narrow} with AVX2"
+
+
+def _target(name: str, what: str) -> Record:
+    """Return what a benchmark was built for, with what it measured."""
+    found: Record = next(each for each in recorded(name)["targets"] if each["what"] == what)
+    return found
 
 
 def strategies() -> str:
@@ -373,6 +430,13 @@ def ranking() -> str:
     return fenced("\n".join(lines))
 
 
+def why_first() -> str:
+    """The difference in cost between the first graph of ``ranking`` and its program."""
+    name = "stable_attention"
+    one = next(e for e in recorded("superoptimize")["one_core"] if e["program"] == name)
+    return why(parse(one["found"][0]["text"]), workload(name), target("a100"))
+
+
 def grading() -> str:
     """A sentence on the time that grading a class takes."""
     taken = recorded("grading")
@@ -382,6 +446,50 @@ def grading() -> str:
         f"{taken['minutes']:.0f} minutes on {taken['cores']} cores ({minutes['grade']:.0f} of "
         f"grading, {minutes['race']:.0f} of races; {made_by('grading')})"
     )
+
+
+def planned_for_threads() -> str:
+    """A phrase on the kernels that ``benchmarks/thread_kernels.py`` planned."""
+    taken = recorded("thread_kernels")
+    barriers = [row["barriers"] for row in taken["rows"]]
+    faults = sum(bool(row["fault"]) for row in taken["rows"])
+    (more,) = set(taken["more_than_exact"].values())
+    spans = [(*row["bytes"].values(),) for row in taken["rows"]]
+    excess = max(max(each) - min(each) for each in spans)
+    return (
+        f"{len(barriers)} kernels, of the published graphs and of some that Mirage saved: "
+        f"{min(barriers)} to {max(barriers)} barriers each, and {faults or 'no'} "
+        f"fault{'s' * (faults > 1)} in a run without values. Mirage's three heuristics need more "
+        f"memory than the exact plan for {more} of them, by at most {size_text(excess)}"
+    )
+
+
+def tried(*names: str) -> str:
+    """How many cases of some families ``make test-all`` has tried."""
+    counted = recorded("test_all")["tried"]
+    return f"{sum(counted[name] for name in names):,}"
+
+
+def never_seen_to_differ() -> str:
+    """The shares of changes that are called illegal and that no run has shown to be so."""
+    counted = recorded("test_all")["tried"]
+    shares = []
+    for kind in ("workloads", "statements"):
+        illegal = f"pairs of {kind} illegal"
+        unseen = sum(n for name, n in counted.items() if name.startswith(f"{illegal}, never"))
+        shares.append(unseen / counted[illegal])
+    return (
+        f"Of the illegal changes to workloads, {percent(shares[0])} were never seen to differ: "
+        f"races whose iterations store the same value. Of those to random statements, "
+        f"{percent(shares[1])} were not"
+    )
+
+
+PAIRS = tuple(
+    f"pairs of {kind} {verdict}"
+    for kind in ("statements", "workloads")
+    for verdict in ("legal", "illegal", "unknown")
+)
 
 
 def a_kernel() -> str:
@@ -640,6 +748,11 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "ladder": ladder,
     "two-machines": two_machines,
     "last-rungs": last_rungs,
+    "avx2-last-rung": avx2_last_rung,
+    "all-threads": all_threads,
+    "batches": batches,
+    "indivisible": indivisible,
+    "neighbours": neighbours,
     "count-misses": lambda: example("count_misses.py"),
     "is-it-legal": lambda: example("is_it_legal.py"),
     "strategies": strategies,
@@ -687,8 +800,17 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "mutants": mutants,
     "searches": searches,
     "ranking": ranking,
+    "why-first": why_first,
     "models": models,
     "grading": grading,
+    "planned-for-threads": planned_for_threads,
+    "tried-programs": lambda: tried("programs"),
+    "tried-pairs": lambda: tried(*PAIRS),
+    "tried-nests": lambda: tried("tensor_program/legality"),
+    "tried-expressions": lambda: tried("index expressions admitted and run"),
+    "tried-indices": lambda: tried("indices before and after flattening"),
+    "tried-loops": lambda: tried("loops"),
+    "never-seen-to-differ": never_seen_to_differ,
     "a-kernel": a_kernel,
     "from-text-to-kernel": lambda: example("from_text_to_kernel.py"),
     "cuda-text": cuda_text,

@@ -263,6 +263,43 @@ def test_kernels_on_a_gpu_are_not_yet_measured_until_there_is_a_record(
     assert "cupy 14.2.0" in shown
 
 
+# --- measured figures are taken from a record -----------------------------------------------------
+
+UNIT = r"(?:%|[num]?s|min|seconds?|minutes?|hours?|times|cycles|[kKMGT]i?B(?:/s)?|[GT]FLOP/s)"
+FIGURE = re.compile(rf"(?<![\w.,=\"-])\d[\d.,]*(?: (?:to|and) \d[\d.,]*)? ?{UNIT}(?![\w/\"])")
+WAIT = re.compile(r"\| [\d a-z]+ (?=\| [\[`])")  # README: how long a command takes, roughly
+# Figures with a unit that nobody measured, by what they are.
+SET_BY_HAND = {
+    "the confidence of an interval": {"95 %"},
+    "a limit that a program or a test sets": {
+        "60 s", "2 GiB", "70 %", "10 s", "64 MiB", "16 MiB", "4 GiB", "8 MiB", "32 MiB", "8 s",
+        "90 seconds", "3 %", "0.97 times", "2 %",
+    },
+    "a size of the problem": {"4 KiB"},
+    "how often something was found, in a list of mended faults": {"8 times"},
+}  # fmt: skip
+
+
+def figures(page: str) -> set[str]:
+    """The figures with a unit that stand outside of samples and of blocks of code."""
+    return set(FIGURE.findall(FENCED.sub("", samples.SAMPLE.sub("", WAIT.sub("", page)))))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_measured_figure_is_taken_from_a_record(page: str) -> None:
+    known = set().union(*SET_BY_HAND.values())
+    found = figures(PAGES[page].read_text(encoding="utf-8"))
+    assert not found - known, "make it a sample of docs/samples.py, or name it in SET_BY_HAND"
+
+
+def test_a_figure_with_a_unit_is_found_outside_of_samples_only() -> None:
+    page = (
+        "It takes 3.5 ms, or 2 to 10 times as long: 94%, 4 rows <!-- sample: x -->7 s<!-- end -->, "
+        '`8 x 8`, AVX2, width="42%".\n```\n9 s\n```\n| `make it` | 6 s | [it](it.md) |\n'
+    )
+    assert figures(page) == {"3.5 ms", "2 to 10 times", "94%"}
+
+
 STALE = "a <!-- sample: x -->old<!-- end --> z"
 
 

@@ -90,7 +90,8 @@ def race_svg(title: str, found: Mapping[str, Comparison]) -> str:
         )
         for name, each in found.items()
     ]
-    return bars_svg(title, bars, axis="speed, NumPy's is 1", mark=(1.0, "NumPy", NUMPY))
+    axis = "speed, NumPy's is 1; whiskers: the 95 % interval"
+    return bars_svg(title, bars, axis=axis, mark=(1.0, "NumPy", NUMPY))
 
 
 def shown(*pictures: str) -> HTML:

@@ -22,5 +22,5 @@ def check_work(program: Program, share: float = MOST_WORK) -> None:
             "the program computes more than its problem asks for",
             expected=f"at most {most:,} operations; the problem has {program.problem.flops:,}",
             got=f"{found:,}",
-            hint="which loop is the repeated work in, and how many turns does it have?",
+            hint="which loop is the repeated work in, and how often does it run?",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mlc_course.drawing import NUMPY, PAGE_INK, PAGE_OURS, PAGE_TINT, document, rect, text
+from mlc_course.drawing import PAGE_INK, PAGE_OURS, PAGE_TINT, document, rect, text
 from mlc_course.errors import UsageError
 from mlc_course.lessons.lesson_05_loop_reorder.bars_picture import (
     Bar,
@@ -209,7 +209,7 @@ def counts_svg(counts: Mapping[str, int], title: str, accesses: int) -> str:
         Bar(name, each, f"{each:,} ({each / accesses:.3f} per multiply-add)")
         for name, each in counts.items()
     ]
-    once = Mark(accesses, "one miss per multiply-add", NUMPY, dashed=True)
+    once = Mark(accesses, "one miss per multiply-add", PAGE_INK, dashed=True)
     return Bars(title, "misses, logarithmic", bars, [once]).svg()
 
 

@@ -38,7 +38,7 @@ FOUR_KIB = Cache(bytes=4096)
 REASONS = {
     "A": "exp of a part of a sum equals that part of exp of the sum",
     "B": "the later exps write to the same elements, and the last one sees the whole sum",
-    "C": "C holds zeros until its last turn, and exp(0) does no harm",
+    "C": "C holds zeros until its last iteration, and exp(0) does no harm",
     "D": "TVM notices the mistake and drops the exps that come too early",
 }
 WHY = "3a066cc204ec"
@@ -57,7 +57,7 @@ def each_once(program: Program) -> str:
                 f"{stage.block} computes each element {stage.times:,.3g} times",
                 expected=f"{stage.elements:,} runs",
                 got=f"{stage.runs:,}",
-                hint=f"{stage.block} is in a loop whose turns need the same element: move it out",
+                hint=f"{stage.block} is in a loop whose iterations need one element: move it out",
             )
     check_work(program, ROW_FACTOR if program.problem.name == "rms_norm" else MOST_WORK)
     return "no stage computes anything twice"
@@ -72,7 +72,7 @@ def exp_once(program: Program) -> str:
             f"each exp is computed {found / wanted:,.3g} times",
             expected=f"{wanted:,} exps, one for each element of C",
             got=f"{found:,}",
-            hint="which loop is the exp in, and how many turns does it have?",
+            hint="which loop is the exp in, and how often does it run?",
         )
     if found < wanted:
         raise UnmetCheck(
@@ -200,7 +200,9 @@ def repaired(answer: Any, why: Any) -> None:
     check(
         given(why),
         sealed(
-            tuple(REASONS), WHY, hint="what is in D after the first turn of k, and after the last?"
+            tuple(REASONS),
+            WHY,
+            hint="what is in D after the first iteration of k, and after the last?",
         ),
     )
 

@@ -54,7 +54,7 @@ def sums_stay(program: Program) -> str:
                 expected="no stores, or a few after many additions",
                 got=f"{found['store']} stores and {found['spill']} spills, "
                 f"for {found['arithmetic']} instructions of arithmetic",
-                hint="how many sums does one turn of k touch, and how many registers is that?",
+                hint="how many sums does one iteration of k touch, and how many registers is that?",
             )
     found = program.busy_loops[0].histogram()
     return f"{found['store']} stores for {found['arithmetic']} instructions of arithmetic"

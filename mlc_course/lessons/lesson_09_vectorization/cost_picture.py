@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mlc_course.drawing import INK, NUMPY, OURS, STYLE, WIDTH_IN, round_ticks, svg_text
-from mlc_course.lessons.lesson_09_vectorization.loop_and_end import LONG, RowCosts
+from mlc_course.lessons.lesson_09_vectorization.loop_and_end import LONG, ROWS, RowCosts
 from mlc_course.measure import Comparison
 
 FINAL = "#e69f00"  # Okabe and Ito's orange
@@ -43,6 +43,10 @@ def _whole(axes: Axes, found: RowCosts) -> None:
     places = range(len(found.costs))
     times = [each.total_ns for each in found.costs]
     axes.bar(places, times, 0.66, color=OURS)
+    for place, each in zip(places, found.costs, strict=True):
+        low, high = (1e9 * quartile / ROWS for quartile in each.against_numpy.timing.iqr_s)
+        spread = [[max(each.total_ns - low, 0)], [max(high - each.total_ns, 0)]]
+        axes.errorbar(place, each.total_ns, yerr=spread, color=INK, capsize=4, linewidth=1.6)
     axes.axhline(found.numpy_ns, color=NUMPY, linewidth=2.5)
     axes.annotate(
         "NumPy",
@@ -59,7 +63,7 @@ def _whole(axes: Axes, found: RowCosts) -> None:
     axes.set_ylim(low, high)
     round_ticks(axes.yaxis, low, high)
     axes.set_xticks(places, labels=[str(each.sums) for each in found.costs])
-    axes.set_xlabel("sums")
+    axes.set_xlabel("sums; whiskers: the middle half")
     axes.set_ylabel("ns (logarithmic)")
     axes.set_title(f"a row of {LONG:,} terms", loc="left", fontsize=13, fontweight="bold")
 

@@ -11,7 +11,7 @@ WIDTH = 84
 
 
 def proof(found: Found) -> str:
-    """Say that a graph was proved, and what that leaves."""
+    """Say that a graph was verified, and what that leaves."""
     bound = found.verdict.error_bound
     return (
         f"{found.how}: equal to the program, by finite fields\n"
@@ -27,7 +27,7 @@ def last_sentence(search: Search, found: Found, bank: Grown, graphs: float) -> s
         f"for that nest, and {search.values} in all {len(search.tried)} banks for attention, in "
         f"{search.seconds:.0f} s. What is no part of the goal can never become it, because nothing "
         "cancels, and what is equal to a value adds nothing to it. Online softmax was read off a "
-        f"bank, with the cheapest of {found.instances:,} grids and extents, and proved: a wrong "
+        f"bank, with the cheapest of {found.instances:,} grids and extents, and verified: a wrong "
         f"graph would pass with probability at most {found.verdict.error_bound:.0e}. What the "
         "search did not find may still exist, beyond its rules or beyond a limit, and I can name "
         "both.",
