@@ -48,7 +48,7 @@ class Results:
         """
         if self.path != STANDARD_OUTPUT:
             for each in others:
-                self._check_other(each)
+                self.check_apart(each)
             self._check()
             yield
             return
@@ -90,16 +90,23 @@ class Results:
                 with contextlib.suppress(OSError):
                     each.rmdir()
 
-    def _check_other(self, other: object) -> None:
+    def check_apart(self, other: object) -> None:
+        """Check that ``other``, another argument or path of this run, is no name of the same file.
+
+        Raises ``UsageError`` where writing would replace it.
+        """
         if self.path is None or not isinstance(other, str | Path):
             return
-        with contextlib.suppress(OSError, ValueError):  # an argument that is no path
-            if Path(other).resolve() == self.path.resolve() and not self.path.is_char_device():
-                raise UsageError(
-                    f"--json {self.path}: this file is something else of the same command",
-                    expected="a file of its own",
-                    got=other,
-                )
+        try:
+            same = Path(other).resolve() == self.path.resolve() and not self.path.is_char_device()
+        except (OSError, ValueError):  # a line of text is no path
+            return
+        if same:
+            raise UsageError(
+                f"--json {self.path} would replace another file of this command",
+                expected="a file of its own",
+                got=other,
+            )
 
 
 NOWHERE = Results()

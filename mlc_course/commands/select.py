@@ -166,8 +166,7 @@ def _select(
     if measured:
         check_level(level.name)
     record = record_in(rules_path, fresh=fresh)
-    _check_apart(json_path, Path(source), "holds the specification")
-    _check_apart(json_path, record.path, "holds the recorded programs")
+    results.check_apart(record.path)
     search = Selecting(spec.cell, level, seconds, seed, record.rules)
     events: list[str] = []
     stopped, not_recorded = _follow(search, events)
@@ -205,22 +204,6 @@ def _select(
         print("stopped")
         return INTERRUPTED
     return FOUND if found.program is not None else NOTHING
-
-
-def _check_apart(json_path: Path | None, other: Path | None, what: str) -> None:
-    """Check that what is written with ``--json`` does not replace another file."""
-    if json_path is None or other is None:
-        return
-    try:
-        same = json_path.resolve() == other.resolve()
-    except (OSError, ValueError):  # a line of text is no path
-        return
-    if same:
-        raise UsageError(
-            f"--json {json_path} would replace the file that {what}",
-            expected="another file",
-            got=str(json_path),
-        )
 
 
 def check_width(width: int, level: Level) -> None:

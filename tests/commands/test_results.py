@@ -153,7 +153,7 @@ def test_an_input_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixt
     source.write_text("not read")
     turn = tmp_path / "." / "mine.shapes"
     assert cli.main(["shapes", str(source), "--json", str(turn)]) == 2
-    assert "something else of the same command" in capsys.readouterr().err
+    assert "would replace another file" in capsys.readouterr().err
     picture = str(tmp_path / "picture.svg")
     assert cli.main(["fuse", "bias_gelu", "--plot", picture, "--json", picture]) == 2
     assert source.read_text() == "not read" and not Path(picture).exists()

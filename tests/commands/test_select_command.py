@@ -471,7 +471,7 @@ def test_nothing_is_written_over_the_specification_or_the_rules(
         [SUM, "--rules", str(rules), "--json", str(rules)],
     ):
         assert main(["select", *words]) == USAGE_STATUS
-        assert "would replace the file that holds" in capsys.readouterr().err
+        assert "would replace another file" in capsys.readouterr().err
     assert (spec.read_text(), rules.read_text()) == (SUM, "{}")
 
 
