@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport VIRTUAL_ENV PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test quick test-long test-all lint docs exercises grade-demo ladder tune book linkcheck doctor rules bench gpu clean
+.PHONY: help setup lab test quick test-long test-all lint docs exercises grade-demo ladder tune book linkcheck pins doctor rules bench gpu clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
@@ -83,6 +83,9 @@ book: setup ## every lesson with its outputs, docs and library as web pages in o
 
 linkcheck: setup ## do the book's links to other sites answer? Needs a network
 	@$(BIN)/python docs/book/build.py --links
+
+pins: setup ## which pins can move? Tries the newest of everything apart from .venv; 10 minutes
+	@$(BIN)/python benchmarks/pins.py --json $(OUT)/pins.json
 
 doctor: setup ## is this machine ready?
 	@$(BIN)/mlc-course doctor

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from house import rooms
 from PIL import Image
+from subcommands import every_subcommand, statuses
 
 from mlc_course.commands import main as mlc_course
 from mlc_course.dynamic_shape.codegen import planned_kernels
@@ -43,6 +44,7 @@ from mlc_course.mugraph.ir import parse
 from mlc_course.mugraph.programs import published, workload
 from mlc_course.mugraph.thread_kernels import Gpu, thread_program
 from mlc_course.tensor_program.ladders import Record, load, made_on, record
+from mlc_course.tensor_program.ladders import ladder as find_ladder
 from mlc_course.tensor_program.plots import machines_drawing, save_machines
 from mlc_course.tensor_program.problems import matmul
 from mlc_course.tensor_program.schedule import reorder
@@ -134,6 +136,15 @@ def example(name: str) -> str:
     path = EXAMPLES / name
     printed = output(lambda: runpy.run_path(str(path)))
     return f"{fenced(path.read_text(), 'python')}\n\nprints\n\n{fenced(printed)}"
+
+
+def wrong_name() -> str:
+    """What a command says of a name that is nearly one of the course."""
+    try:
+        find_ladder("matmull")
+    except CourseError as error:
+        return fenced(f"$ mlc-course ladder matmull\n{type(error).__name__}: {error}")
+    raise AssertionError("there is such a ladder")
 
 
 def lessons() -> str:
@@ -745,6 +756,9 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "lessons": lessons,
     "check": a_check,
     "house": house,
+    "statuses": statuses,
+    "wrong-name": wrong_name,
+    "subcommands": every_subcommand,
     "ladder": ladder,
     "two-machines": two_machines,
     "last-rungs": last_rungs,

@@ -100,6 +100,18 @@ class MachineError(CourseError):
     """This machine or its installation lacks something that is needed."""
 
 
+def did_you_mean(name: object, known: Collection[object]) -> str | None:
+    """Return a hint that names the most similar of ``known``, or None where none is similar.
+
+    Capitals do not count, and a name is similar to its parts: ``gauss`` to ``gauss_121_u8``.
+    """
+    asked, texts = str(name).casefold(), {str(each).casefold(): str(each) for each in known}
+    similar = get_close_matches(asked, texts, n=1)
+    if not similar and len(asked) > 1:
+        similar = [text for text in texts if asked in text]
+    return f"did you mean {texts[similar[0]]}?" if similar else None
+
+
 def check_known(
     what: str, name: object, known: Collection[object], error: type[CourseError] = UsageError
 ) -> None:
@@ -107,13 +119,10 @@ def check_known(
 
     ``what`` is the message up to the name, such as ``no workload``.
     """
-    if name in known:
-        return
-    texts = {str(each).lower(): str(each) for each in known}
-    similar = get_close_matches(str(name).lower(), texts, n=1)
-    raise error(
-        f"{what} {name!r}",
-        expected=" | ".join(map(str, known)) or "none",
-        got=name,
-        hint=f"did you mean {texts[similar[0]]}?" if similar else None,
-    )
+    if name not in known:
+        raise error(
+            f"{what} {name!r}",
+            expected=" | ".join(map(str, known)) or "none",
+            got=name,
+            hint=did_you_mean(name, known),
+        )

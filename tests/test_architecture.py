@@ -21,6 +21,7 @@ ROOMS = (
     "mlc_course.deadline",
     "mlc_course.units",
     "mlc_course.machine",
+    "mlc_course.provenance",
     "mlc_course.parallel",
     "mlc_course.drawing",
     "mlc_course.tensor_program",

@@ -14,13 +14,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import mlc_course
 from mlc_course import __version__
-from mlc_course.commands import shape_forms
-from mlc_course.errors import CourseError
+from mlc_course.commands import names, shape_forms
+from mlc_course.commands.output import NOWHERE, Results
+from mlc_course.errors import CourseError, did_you_mean
 from mlc_course.parallel import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -34,7 +35,32 @@ FIRST_COMMANDS = (
         "let the machine find a fused kernel, and time it beside NumPy",
     ),
 )
+UNKNOWN = "unrecognized arguments:"
 USAGE_STATUS = 2  # what argparse itself ends with
+STATUSES: dict[int, str] = {
+    0: "done",
+    USAGE_STATUS: "an argument or a file is wrong",
+    INTERRUPTED: "Ctrl-C",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors say what was meant, and which knows what its exit statuses mean."""
+
+    statuses: dict[int, str] = STATUSES
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message, with the most similar choice or option, and end with status 2."""
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        hints = []
+        if choice:
+            hints = [did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2]))]
+        elif message.startswith(UNKNOWN):
+            wrong = re.findall(r"(?<!\S)-[-\w]+", message)
+            hints = [did_you_mean(each, self._option_string_actions) for each in wrong]
+        elif message.startswith("argument --json"):
+            hints = ["--json - prints it"]
+        super().error("; ".join((message, *dict.fromkeys(filter(None, hints)))))
 
 
 def _run(module: str, **options: Any) -> int:
@@ -42,16 +68,27 @@ def _run(module: str, **options: Any) -> int:
     return status
 
 
-def _subcommand(subparsers: Subparsers, name: str, purpose: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = subparsers.add_parser(name, help=purpose)
+def _subcommand(
+    subparsers: Subparsers, name: str, purpose: str, statuses: dict[int, str] | None = None
+) -> Parser:
+    """Add a subcommand; ``statuses`` say what its exit statuses mean, where they differ."""
+    parser: Parser = subparsers.add_parser(name, help=purpose, description=f"{_sentence(purpose)}.")
     parser.set_defaults(run=functools.partial(_run, name), parser=parser)
+    parser.statuses = STATUSES | (statuses or {})
+    said = "; ".join(f"{status} {meaning}" for status, meaning in sorted(parser.statuses.items()))
+    parser.epilog = f"exit status: {said}"
     return parser
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def add_doctor(subparsers: Subparsers) -> None:
     """``mlc-course doctor``: is this machine ready?"""
-    parser = _subcommand(subparsers, "doctor", "check this machine, line by line")
-    _add_json_switch(parser, "print the findings as JSON")
+    statuses = {0: "ready, perhaps with warnings", 1: "something needed is broken"}
+    parser = _subcommand(subparsers, "doctor", "check this machine, line by line", statuses)
+    _add_json(parser, "the findings")
 
 
 def add_lab(subparsers: Subparsers) -> None:
@@ -66,7 +103,7 @@ def add_lab(subparsers: Subparsers) -> None:
 def add_ladder(subparsers: Subparsers) -> None:
     """``mlc-course ladder``: transform a program rung by rung, beside NumPy."""
     parser = _subcommand(subparsers, "ladder", "climb a ladder of transformations past NumPy")
-    parser.add_argument("workload", help="matmul_exp_matmul, matmul, linear_relu, softmax, conv2d")
+    _add_name(parser, "workload", names.LADDERS)
     _add_problem(parser)
     parser.add_argument("--rungs", type=_words, default=(), metavar="A,B", help="only these")
     parser.add_argument(
@@ -81,7 +118,7 @@ def add_ladder(subparsers: Subparsers) -> None:
         action="store_true",
         help="time slow rungs on all their rows, and each for longer (minutes)",
     )
-    _add_file(parser, "--json", "write the record here")
+    _add_json(parser, "the record of the climb")
     _add_file(parser, "--plot", "draw it here (.png, .svg)")
     _add_file(
         parser,
@@ -93,18 +130,16 @@ def add_ladder(subparsers: Subparsers) -> None:
 def add_tune(subparsers: Subparsers) -> None:
     """``mlc-course tune``: let the machine search for a schedule."""
     parser = _subcommand(subparsers, "tune", "search for a schedule, and keep what is found")
-    parser.add_argument("workload", help="matmul_exp_matmul, matmul, linear_relu, softmax, ...")
+    _add_name(parser, "workload", names.LADDERS)
     _add_problem(parser)
-    parser.add_argument(
-        "--strategy", default="packing", help="random, blind, evolutionary or packing"
-    )
+    _add_name(parser, "--strategy", names.STRATEGIES, "packing")
     parser.add_argument("--trials", type=int, default=32, help="candidates to measure")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--limit", dest="limit_s", type=float, default=10.0, help="seconds for one candidate"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="database; resumed if it exists")
-    _add_file(parser, "--json", "write the comparison here")
+    _add_json(parser, "the comparison with NumPy")
     parser.add_argument("--rpc", metavar="HOST:PORT", help="measure through a TVM RPC tracker")
     parser.add_argument("--key", help="which of the tracker's machines")
     parser.add_argument("--recorded", action="store_true", help="replay the course's recordings")
@@ -115,14 +150,15 @@ def add_verify(subparsers: Subparsers) -> None:
     parser = _subcommand(
         subparsers,
         "verify",
-        "do two mu-graphs compute the same function? 0 equal, 1 different, 2 cannot be told",
+        "tell whether two mu-graphs compute the same function",
+        {0: "equal", 1: "different", 2: f"it cannot be told, or {STATUSES[USAGE_STATUS]}"},
     )
     for side in ("left", "right"):
-        parser.add_argument(side, metavar=side.upper(), help="a file, or a graph of the course")
+        _add_source(parser, side, side.upper(), "a file, or a graph of the course", names.GRAPHS)
     parser.add_argument("--error", type=float, default=1e-9, help="accepted (default 1e-9)")
     parser.add_argument("--extent", type=int, default=2, help="steps of small grids and loops")
     _add_operators(parser)
-    _add_json_switch(parser, "print the verdict as JSON")
+    _add_json(parser, "the verdict")
 
 
 def add_superoptimize(subparsers: Subparsers) -> None:
@@ -130,12 +166,12 @@ def add_superoptimize(subparsers: Subparsers) -> None:
     parser = _subcommand(
         subparsers,
         "superoptimize",
-        "search for fused mu-graphs equal to a program and cheaper; 1 when none is found",
+        "search for fused mu-graphs equal to a program and cheaper",
+        {0: "a graph is found", 1: "none is found"},
     )
-    parser.add_argument("program", metavar="PROGRAM", help="a file, or a program of the course")
-    parser.add_argument(
-        "--target", default="a100", help="a100, h100, or cpu: this machine (default a100)"
-    )
+    known = (*names.PROGRAMS, *names.MODELS)
+    _add_source(parser, "program", "PROGRAM", "a file, or a program of the course", known)
+    _add_name(parser, "--target", names.SEARCH_TARGETS, "a100", "cpu is this machine")
     parser.add_argument(
         "--run",
         dest="measured",
@@ -153,7 +189,7 @@ def add_superoptimize(subparsers: Subparsers) -> None:
     parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
     parser.add_argument("--executor", metavar="dask://HOST:PORT", help="search on a Dask cluster")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write graphs and results here")
-    _add_file(parser, "--json", "write what was found here")
+    _add_json(parser, "what was found")
     parser.add_argument("--fresh", action="store_true", help="do not use earlier results")
     parser.add_argument("--verbose", action="store_true", help="tell what is tried and pruned")
 
@@ -163,18 +199,18 @@ def add_select(subparsers: Subparsers) -> None:
     parser = _subcommand(
         subparsers,
         "select",
-        "search for vector instructions that compute an inner loop, and prove it; 1 when none is"
-        " found",
+        "search for vector instructions that compute an inner loop, and prove it",
+        {0: "a program is found and proved", 1: "none is found; with a check, something is wrong"},
     )
-    parser.add_argument(
+    _add_source(
+        parser,
         "source",
-        metavar="SPEC",
+        "SPEC",
+        "a name, a line such as 'u8 A, u8 B -> u8 O: min(A + B, 255)', or a file (.txt, .py)",
+        names.SPECIFICATIONS,
         nargs="?",
-        help="a name, a line such as 'u8 A, u8 B -> u8 O: min(A + B, 255)', or a file (.txt, .py)",
     )
-    parser.add_argument(
-        "--level", help="avx2, avx512, vnni or neon (default: the best of this processor)"
-    )
+    _add_name(parser, "--level", names.LEVELS, note="default: the best of this processor")
     parser.add_argument(
         "--width", type=_count, metavar="BITS", help="of registers (default: the level's)"
     )
@@ -191,7 +227,7 @@ def add_select(subparsers: Subparsers) -> None:
         action="store_true",
         help="time the program beside LLVM's loops and NumPy",
     )
-    _add_file(parser, "--json", "write what was found here")
+    _add_json(parser, "what was found")
     _add_file(parser, "--rules", "record found programs here (default: in your data folder)")
     parser.add_argument(
         "--fresh", action="store_true", help="do not use recorded programs, and record none"
@@ -202,8 +238,8 @@ def add_select(subparsers: Subparsers) -> None:
     about = parser.add_mutually_exclusive_group()
     for option, what, purpose in (
         ("--list", "list", "list the specifications of the course"),
-        ("--check-isa", "isa", "check the table of instructions; 1 where a row is wrong"),
-        ("--check-tvm", "tvm", "check TVM's own tensor intrinsics; 1 where one is wrong"),
+        ("--check-isa", "isa", "check the table of instructions"),
+        ("--check-tvm", "tvm", "check TVM's own tensor intrinsics"),
     ):
         about.add_argument(option, dest="about", action="store_const", const=what, help=purpose)
 
@@ -212,11 +248,8 @@ def add_compile(subparsers: Subparsers) -> None:
     """``mlc-course compile``: what do the kernels of a graph do?"""
     parser = _subcommand(subparsers, "compile", "lower a mu-graph to kernels, and print them")
     _add_compiled(parser)
-    parser.add_argument(
-        "--storage",
-        default="float32",
-        help="type of tensors: float32, float16, or bfloat16 (cuda); default float32",
-    )
+    _add_name(parser, "--storage", names.STORAGES, "float32", "bfloat16 with --target cuda")
+    _add_json(parser, "the kernel program, and what was written")
     parser.add_argument(
         "--out",
         type=Path,
@@ -234,26 +267,29 @@ def add_compile(subparsers: Subparsers) -> None:
 
 def add_run(subparsers: Subparsers) -> None:
     """``mlc-course run``: call a compiled graph on random inputs."""
-    parser = _subcommand(subparsers, "run", "compile a mu-graph, and run it on random inputs")
+    parser = _subcommand(
+        subparsers,
+        "run",
+        "compile a mu-graph, and run it on random inputs",
+        {1: "--check finds a difference"},
+    )
     _add_compiled(parser)
     parser.add_argument("--seed", type=_seed, default=0, help="of the inputs (default 0)")
     parser.add_argument(
         "--check",
         dest="with_check",
         action="store_true",
-        help="compare with the interpreter in float64; 1 where they differ",
+        help="compare with the interpreter in float64",
     )
     parser.add_argument(
         "--time", dest="with_time", action="store_true", help="time it beside NumPy"
     )
-    _add_file(parser, "--json", "write what was found here")
+    _add_json(parser, "errors and times")
 
 
-def _add_compiled(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="GRAPH", help="a file, or a graph of the course")
-    parser.add_argument(
-        "--target", default="cpu", help="cpu, opencl, box (thread by thread) or cuda (default cpu)"
-    )
+def _add_compiled(parser: Parser) -> None:
+    _add_source(parser, "source", "GRAPH", "a file, or a graph of the course", names.GRAPHS)
+    _add_name(parser, "--target", names.TARGETS, "cpu", "box runs it thread by thread")
     parser.add_argument(
         "--arch", metavar="sm_XX", help="a GPU's architecture, such as sm_90 (--target cuda)"
     )
@@ -261,18 +297,35 @@ def _add_compiled(parser: argparse.ArgumentParser) -> None:
     _add_threads(parser)
 
 
-def _add_threads(parser: argparse.ArgumentParser) -> None:
+def _add_threads(parser: Parser) -> None:
     parser.add_argument("--threads", type=_count, metavar="N", help="threads (default: all cores)")
 
 
 def add_grade(subparsers: Subparsers) -> None:
     """``mlc-course grade``: marks that can be trusted."""
-    parser = _subcommand(subparsers, "grade", "grade a folder of submissions, unattended")
+    parser = _subcommand(
+        subparsers,
+        "grade",
+        "grade a folder of submissions, unattended",
+        {0: "everything is graded", 1: "something is not graded, or a mark has no place"},
+    )
     parser.add_argument(
         "folder", type=Path, metavar="DIR", help="DIR/STUDENT/... or DIR/STUDENT.zip"
     )
-    parser.add_argument("--solutions", type=Path, default=Path("solutions"), metavar="DIR")
-    parser.add_argument("--out", type=Path, default=Path("marks.csv"), metavar="FILE.csv")
+    parser.add_argument(
+        "--solutions",
+        type=Path,
+        default=Path("solutions"),
+        metavar="DIR",
+        help="notebooks with the answers and the checks (default: solutions)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("marks.csv"),
+        metavar="FILE.csv",
+        help="the table of marks, beside which the other files lie (default: marks.csv)",
+    )
     parser.add_argument("--jobs", type=int, help="processes at a time (default: one for each core)")
     parser.add_argument("--executor", metavar="dask://HOST:PORT", help="grade on a Dask cluster")
     parser.add_argument(
@@ -311,19 +364,24 @@ def add_grade(subparsers: Subparsers) -> None:
         action="store_false",
         help="a trial: neither read nor fill nbgrader's gradebook",
     )
-    _add_json_switch(parser, "print the marks as JSON")
+    _add_json(parser, "the marks, and what is not graded")
 
 
 def add_shapes(subparsers: Subparsers) -> None:
     """``mlc-course shapes``: what follows from what is known of sizes."""
     parser = _subcommand(
-        subparsers, "shapes", "ask what follows from a program's shape constraints"
+        subparsers,
+        "shapes",
+        "ask what follows from a program's shape constraints",
+        {
+            0: "every claim is proved",
+            1: "one is refuted",
+            2: f"one stays unknown, or {STATUSES[USAGE_STATUS]}",
+        },
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = shape_forms.in_words()
-    parser.add_argument(
-        "source", metavar="FILE", help="a program's file, a model (.onnx), or a name of the course"
-    )
+    parser.epilog = f"{shape_forms.in_words()}\n\n{parser.epilog}"
+    _add_module(parser)
     parser.add_argument(
         "--query",
         dest="queries",
@@ -347,7 +405,7 @@ def add_shapes(subparsers: Subparsers) -> None:
         metavar="FILE",
         help="write the program here as one on buffers, which has the same constraints",
     )
-    _add_json_switch(parser, "print facts and answers as JSON")
+    _add_json(parser, "facts and answers")
 
 
 def add_fuse(subparsers: Subparsers) -> None:
@@ -355,9 +413,7 @@ def add_fuse(subparsers: Subparsers) -> None:
     parser = _subcommand(
         subparsers, "fuse", "plan the kernels of a program from what is known of its sizes"
     )
-    parser.add_argument(
-        "source", metavar="FILE", help="a program's file, a model (.onnx), or a name of the course"
-    )
+    _add_module(parser)
     parser.add_argument(
         "--facts",
         choices=("none", "eq", "product", "frontend", "all"),
@@ -371,7 +427,7 @@ def add_fuse(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--explain", action="store_true", help="print merges, proofs, and what others would need"
     )
-    _add_file(parser, "--json", "write the plan here")
+    _add_json(parser, "the plan")
     _add_file(parser, "--plot", "draw the kernels at every level of facts here (.png, .svg)")
     _add_file(
         parser,
@@ -384,7 +440,7 @@ def add_fuse(subparsers: Subparsers) -> None:
 def add_lecture(subparsers: Subparsers) -> None:
     """``mlc-course lecture``: give a lesson in a hall."""
     parser = _subcommand(subparsers, "lecture", "give a lesson from slides, with a live kernel")
-    parser.add_argument("lesson", metavar="NN", help="the lesson's number, such as 05")
+    _add_source(parser, "lesson", "NN", "the lesson's number, such as 05", _lessons())
     parser.add_argument(
         "--no-browser", dest="browser", action="store_false", help="only print the address"
     )
@@ -403,23 +459,81 @@ def add_lecture(subparsers: Subparsers) -> None:
         action="store_true",
         help="run the lesson here, and keep what it shows for when there is no kernel",
     )
+    _add_json(parser, "the lesson, its slides and its recording (with --html or --record)")
 
 
-def _add_problem(parser: argparse.ArgumentParser) -> None:
+def add_completion(subparsers: Subparsers) -> None:
+    """``mlc-course completion``: complete names and options with the tabulator key."""
+    parser = _subcommand(subparsers, "completion", "print what lets a shell complete this command")
+    parser.add_argument("shell", choices=names.SHELLS, help="the shell that will run it")
+
+
+def _lessons() -> tuple[str, ...]:
+    """Return the numbers of the lessons, such as ``05``."""
+    folders = (Path(mlc_course.__file__).parent / "lessons").glob("lesson_*")
+    return tuple(sorted(folder.name.split("_")[1] for folder in folders))
+
+
+def _add_module(parser: Parser) -> None:
+    purpose = "a program's file, a model (.onnx), or a name of the course"
+    _add_source(parser, "source", "FILE", purpose, names.SHAPES)
+
+
+def _add_name(
+    parser: Parser,
+    name: str,
+    known: Sequence[str],
+    default: str | None = None,
+    note: str = "",
+) -> None:
+    """Add an argument that takes one of these names; the engine says which ones it knows."""
+    notes = "; ".join(filter(None, (note, f"default {default}" if default else "")))
+    purpose = f"{', '.join(known)}{f' ({notes})' if notes else ''}"
+    options: dict[str, Any] = {}
+    if name.startswith("-"):
+        options = {"default": default, "metavar": "NAME"}
+    _complete(parser.add_argument(name, help=purpose, **options), known)
+
+
+def _add_source(
+    parser: Parser,
+    name: str,
+    metavar: str,
+    purpose: str,
+    known: Sequence[str],
+    nargs: str | None = None,
+) -> None:
+    """Add an argument that takes a file, or one of these names of the course."""
+    _complete(parser.add_argument(name, metavar=metavar, nargs=nargs, help=purpose), known)
+
+
+def _complete(action: argparse.Action, known: Sequence[str]) -> None:
+    """Let shells complete an argument with these names, and with files where none fits."""
+    action.completer = lambda **_: known  # type: ignore[attr-defined]
+
+
+def _add_json(parser: Parser, what: str) -> None:
+    parser.add_argument(
+        "--json",
+        dest="results",
+        type=lambda path: Results(parser.prog.split()[-1], Path(path)),
+        default=NOWHERE,
+        metavar="FILE",
+        help=f"write {what} as JSON; - is standard output",
+    )
+
+
+def _add_problem(parser: Parser) -> None:
     parser.add_argument("--sizes", type=_sizes, default=(), metavar="M,K,..", help="whole numbers")
     parser.add_argument("--threads", type=int, default=1, help="for NumPy and ours (default 1)")
 
 
-def _add_json_switch(parser: argparse.ArgumentParser, purpose: str) -> None:
-    parser.add_argument("--json", dest="as_json", action="store_true", help=purpose)
-
-
-def _add_file(parser: argparse.ArgumentParser, option: str, purpose: str) -> None:
+def _add_file(parser: Parser, option: str, purpose: str) -> None:
     place = f"{option.removeprefix('--')}_path"
     parser.add_argument(option, dest=place, type=Path, metavar="FILE", help=purpose)
 
 
-def _add_operators(parser: argparse.ArgumentParser) -> None:
+def _add_operators(parser: Parser) -> None:
     parser.add_argument(
         "--operators", type=Path, metavar="FILE.py", help="Python with operators of your own"
     )
@@ -491,22 +605,8 @@ COMMANDS: tuple[AddCommand, ...] = (
     add_fuse,
     add_grade,
     add_lecture,
+    add_completion,
 )
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors say what was meant."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print the message, with the most similar choice or option, and end with status 2."""
-        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        wrong = re.search(r"unrecognized arguments: .*?(--[\w-]+)", message)
-        if choice:
-            similar = get_close_matches(choice[1], re.findall(r"[\w-]+", choice[2]), n=1)
-        else:
-            known = [*self._option_string_actions]
-            similar = get_close_matches(wrong[1], known, n=1) if wrong else []
-        super().error(f"{message}; did you mean {similar[0]}?" if similar else message)
 
 
 def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> Parser:
@@ -517,6 +617,16 @@ def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> Parser:
     for add in commands:
         add(subparsers)
     return parser
+
+
+def subcommands(commands: Sequence[AddCommand] = COMMANDS) -> dict[str, Parser]:
+    """Return the parser of each subcommand by its name."""
+    (action,) = (
+        each
+        for each in build_parser(commands)._actions
+        if isinstance(each, argparse._SubParsersAction)
+    )
+    return dict(action.choices)
 
 
 def welcome() -> str:
@@ -533,15 +643,21 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] 
     Without any argument, print the commands to begin with; like argparse, that ends with status 2.
     """
     parser = build_parser(commands)
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could come next
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
     if not (sys.argv[1:] if arguments is None else arguments):
         parser.exit(USAGE_STATUS, welcome())
     known, unknown = parser.parse_known_args(arguments)
     options = vars(known)
     of_command = options.pop("parser", parser)
     if unknown:
-        of_command.error(f"unrecognized arguments: {' '.join(unknown)}")
+        of_command.error(f"{UNKNOWN} {' '.join(unknown)}")
+    run, results = options.pop("run"), options.get("results", NOWHERE)
     try:
-        status: int = options.pop("run")(**options)
+        with results.ready(options.values()):
+            status: int = run(**options)
     except CourseError as error:
         notes = getattr(error, "__notes__", ())
         print("\n".join((f"{type(error).__name__}: {error}", *notes)), file=sys.stderr)

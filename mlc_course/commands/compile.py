@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from mlc_course.commands.output import check_file, write_bytes, write_text
+from mlc_course.commands.output import NOWHERE, Results, check_file, write_bytes, write_text
 from mlc_course.commands.verify import graph as read
 from mlc_course.commands.verify import operators_in
 from mlc_course.errors import UsageError, check_known
@@ -25,6 +26,7 @@ def run(
     arch: str | None = None,
     out: Path | None = None,
     cubin: Path | None = None,
+    results: Results = NOWHERE,
 ) -> int:
     """Print the kernel program of a graph, or write its text into a file; 0 when it compiles."""
     check_known("no target", target, TARGETS)
@@ -42,18 +44,32 @@ def run(
         write_text(out, written.write(compiled.program, compiled.options))
         kernels = plural(len(compiled.program.kernels), "kernel")
         print(f"{out}: {written.what} of {known.name}, {kernels}")
-    if cubin:
-        write_cubin(compiled, cubin)
+    results.write(
+        {
+            "graph": known.name,
+            "target": target,
+            "storage": storage,
+            "threads": compiled.options.threads,
+            "kernels": len(compiled.program.kernels),
+            "program": str(compiled.program),
+            "written": [str(path) for path in (out, cubin) if path],
+            "resources": write_cubin(compiled, cubin) if cubin else None,
+        }
+    )
     return 0
 
 
-def write_cubin(compiled: Compiled, path: Path) -> None:
-    """Write a graph's machine code for a GPU, and print what each kernel needs of it."""
+def write_cubin(compiled: Compiled, path: Path) -> list[dict[str, Any]]:
+    """Write a graph's machine code for a GPU; print and return what each kernel needs of it.
+
+    Registers are those of a thread, spills and shared memory are bytes of a thread and of a block.
+    """
     options = compiled.options
     plan = launch_plan(compiled.program, options.storage)
     made = compile_cubin(plan.text, options.arch or arch_here())
     write_bytes(path, made.image)
     print(f"{path}: machine code of {compiled.graph.name} for {made.arch}")
+    found = []
     for launch in plan.launches:
         needed = made.kernels[launch.name]
         shared = launch.shared_bytes + needed.shared
@@ -62,3 +78,14 @@ def write_cubin(compiled: Compiled, path: Path) -> None:
             f"{plural(needed.registers, 'register')} each, {needed.spills} bytes spilled, "
             f"{shared:,} bytes of shared memory a block"
         )
+        found.append(
+            {
+                "kernel": launch.name,
+                "arch": made.arch,
+                "threads": launch.threads,
+                "registers": needed.registers,
+                "spilled_bytes": needed.spills,
+                "shared_bytes": shared,
+            }
+        )
+    return found

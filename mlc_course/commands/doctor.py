@@ -26,9 +26,11 @@ from platformdirs import user_cache_path
 from threadpoolctl import threadpool_info
 
 from mlc_course import machine, measure
+from mlc_course.commands.output import NOWHERE, Results
 from mlc_course.errors import MachineError
 from mlc_course.mugraph.cuda import generations
 from mlc_course.parallel import Said, run_program
+from mlc_course.provenance import installed_version
 
 COURSE = "mlc-course"
 # As this Python was set up, by conda or by make.
@@ -109,14 +111,6 @@ CACHEGRIND = ("--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/de
 def python(source: str, *words: str) -> tuple[str, ...]:
     """The command line of this Python, running a few lines."""
     return (sys.executable, "-c", source, *words)
-
-
-def installed_version(package: str) -> str | None:
-    """The version that pip would list, or None."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def installed_pair() -> dict[str, str | None]:
@@ -535,15 +529,14 @@ def _attempt(check: Check, when_it_raises: Status) -> Finding:
         return Finding(name, when_it_raises, f"{type(error).__name__}: {first_line}", SETUP)
 
 
-def run(*, as_json: bool) -> int:
-    """Print each finding as it comes, or all as JSON; 1 when something needed is broken, else 0."""
+def run(*, results: Results = NOWHERE) -> int:
+    """Print each finding as it comes; 1 when something needed is broken, else 0."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a finding may name what the terminal cannot show
         sys.stdout.reconfigure(errors="replace")
     findings = []
     for finding in examine():
         findings.append(finding)
-        if not as_json:
-            print(finding, flush=True)
-    if as_json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
-    return int(any(finding.status is Status.BROKEN for finding in findings))
+        print(finding, flush=True)
+    broken = any(finding.status is Status.BROKEN for finding in findings)
+    results.write({"ready": not broken, "findings": [asdict(finding) for finding in findings]})
+    return int(broken)

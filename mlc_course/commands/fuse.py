@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlc_course.commands.output import check_file, write_bytes, write_text
+from mlc_course.commands.output import NOWHERE, Results, check_file, write_bytes, write_text
 from mlc_course.commands.shapes import read
 from mlc_course.drawing import UNDATED
 from mlc_course.dynamic_shape.codegen import CODE
@@ -32,13 +31,12 @@ def run(
     facts: Level,
     stitch: bool,
     explain: bool,
-    json_path: Path | None,
     plot_path: Path | None,
     code_path: Path | None = None,
+    results: Results = NOWHERE,
 ) -> int:
     """Print the kernels of a program, and with ``explain`` merges, proofs and refusals."""
     check_file(code_path, tuple(CODE))
-    check_file(json_path, (".json",))
     check_file(plot_path, (".png", ".svg"))
     module = read(source)
     found = plan(module, facts, stitch=stitch, progress=True)
@@ -51,12 +49,11 @@ def run(
     code = CODE[code_path.suffix](found) if code_path is not None else ""
     for line in _lines(found, knowledge, explain=explain):
         print(line)
-    if json_path is not None:
-        write_text(json_path, json.dumps(_data(found, knowledge), indent=2) + "\n")
     if plot_path is not None:
         write_bytes(plot_path, drawn.getvalue())
     if code_path is not None:
         write_text(code_path, code if code.endswith("\n") else code + "\n")
+    results.write(_data(found, knowledge))
     return 0
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from mlc_course.commands.marks_files import MarksFiles
 from mlc_course.commands.marks_report import MarksReport
-from mlc_course.commands.output import check_file
-from mlc_course.errors import UsageError
+from mlc_course.commands.output import NOWHERE, Results, check_file
+from mlc_course.errors import UsageError, did_you_mean
 from mlc_course.grading.course import (
     GRADED,
     SETTINGS,
@@ -50,7 +48,7 @@ def run(
     rules_path: Path | None = None,
     exports: Sequence[str] = (),
     gradebook: bool = True,
-    as_json: bool = False,
+    results: Results = NOWHERE,
 ) -> int:
     """Grade, print, write; 0 when everything that was handed in is graded, 1 when something is not.
 
@@ -115,8 +113,9 @@ def run(
         for each in wanted
         if each in failed or (each.student, each.assignment) not in current
     )
-    results, said, has_all = report.write(marks, left)
-    print(json.dumps(_record(results, left), indent=2) if as_json else _rows(results))
+    found, said, has_all = report.write(marks, left)
+    print(_rows(found))
+    results.write(_record(found, left))
     without = [each.student for each in submissions if each not in {*graded, *wanted}]
     if without:
         said.append(_without_marks(without))
@@ -139,13 +138,11 @@ def of_students(submissions: Sequence[Submission], names: Sequence[str]) -> list
     known = dict.fromkeys(each.student for each in submissions)
     for name in names:
         if name not in known:
-            folded = {each.casefold(): each for each in known}
-            similar = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
             raise UsageError(
                 f"no submission of {name!r}",
                 expected="a student's name as the table of marks has it",
                 got=name,
-                hint=f"did you mean {folded[similar[0]]}?" if similar else None,
+                hint=did_you_mean(name, known),
             )
     return [each for each in submissions if each.student in names]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from mlc_course.commands.output import check_file
+from mlc_course.commands.output import NOWHERE, Results, check_file
 from mlc_course.measure import warning_lines
 from mlc_course.parallel import interruptible, leave
 from mlc_course.tensor_program.ladders import (
@@ -38,7 +38,7 @@ def run(
     article: bool = False,
     quick: bool = False,
     thorough: bool = False,
-    json_path: Path | None = None,
+    results: Results = NOWHERE,
     plot_path: Path | None = None,
     roofline_path: Path | None = None,
 ) -> int:
@@ -50,7 +50,6 @@ def run(
     every = ladder(workload, article=article)
     asked = select(every, rungs) if rungs else every
     problem = make_workload(workload, sizes or (QUICK_SIZES[workload] if quick else ()))
-    check_file(json_path, (".json",))
     for path in (plot_path, roofline_path):
         check_file(path, PICTURES)
     climbed: list[Climbed] = []
@@ -81,7 +80,7 @@ def run(
     found = taken()
     if roofline_path and not stopped:
         found, stopped = _counted(found, asked)
-    _finish(found, json_path, plot_path, roofline_path)
+    _finish(found, results, plot_path, roofline_path)
     if stopped:
         leave()
     return 0
@@ -101,7 +100,7 @@ def _counted(taken: record.Record, rungs: tuple[Rung, ...]) -> tuple[record.Reco
 
 def _finish(
     taken: record.Record,
-    json_path: Path | None,
+    results: Results,
     plot_path: Path | None,
     roofline_path: Path | None,
 ) -> None:
@@ -116,9 +115,9 @@ def _finish(
             print(f"{rung['name']}: {part}; --thorough times them all")
     for line in (*record.setback_lines(taken), *warning_lines(warnings)):
         print(line)
-    if json_path:
-        record.save(taken, json_path)
-        print(f"record: {json_path}")
+    if results:
+        results.write(taken)
+        print(f"record: {results.path}")
     if plot_path:
         save_plot(taken, plot_path)
         print(f"picture: {plot_path}")

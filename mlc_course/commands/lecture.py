@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
+from typing import Any
 
 from mlc_course.commands.lab import ROOT, has_browser
+from mlc_course.commands.output import NOWHERE, Results, write_text
 from mlc_course.errors import UsageError
 from mlc_course.lecture import build, lesson_notebook, load, outdated, read_deck, record, serve
 
@@ -22,35 +22,48 @@ def run(
     as_recording: bool,
     html_path: Path | None,
     notebooks: Path = NOTEBOOKS,
+    results: Results = NOWHERE,
 ) -> int:
-    """Give a lesson, record it, or write its slides to a file."""
+    """Give a lesson, record it, or write its slides to a file.
+
+    Raises ``UsageError`` for a lesson that does not exist, and for results of a live lecture.
+    """
     notebook = lesson_notebook(notebooks, lesson)
+    if results and not (as_recording or html_path):
+        raise UsageError(
+            "lecture: a live lecture has no results",
+            expected="--json FILE with --record or --html FILE",
+            got=f"--json {results.path}",
+        )
     if as_recording:
         made = record(notebook)
         print(f"{notebook.stem}: recorded on {made.label}")
+        results.write({"lesson": notebook.stem, "recorded_on": made.label})
     elif html_path:
-        write(notebook, html_path)
+        results.write(write(notebook, html_path))
     else:
         serve(notebook, browser=browser and has_browser(), port=port, poll_port=poll_port)
     return 0
 
 
-def write(notebook: Path, path: Path) -> None:
-    """Write the slides as one file that needs no kernel and no network, whole or not at all."""
+def write(notebook: Path, path: Path) -> dict[str, Any]:
+    """Write the slides as one file that needs no kernel and no network, whole or not at all.
+
+    Return the lesson, the number of slides, where it was recorded, and which cells have changed.
+    """
     deck = read_deck(notebook)
     recording = load(deck.name)
     if not path.parent.is_dir():
         raise UsageError(f"{path}: no such folder", got=path.parent)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(build(deck, recording), encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written", got=error) from None
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
+    write_text(path, build(deck, recording))
     print(f"{path}: {len(deck.slides)} slides, recorded on {recording.label}")
-    if other := outdated(deck, recording):
+    other = outdated(deck, recording)
+    if other:
         hint = f"mlc-course lecture {deck.name[:2]} --record"
         print(f"recorded with other code: {', '.join(other)}; {hint}")
+    return {
+        "lesson": deck.name,
+        "slides": len(deck.slides),
+        "recorded_on": recording.label,
+        "outdated": list(other),
+    }

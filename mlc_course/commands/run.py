@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from mlc_course.commands.output import check_file, write_text
+from mlc_course.commands.output import NOWHERE, Results
 from mlc_course.commands.verify import graph as read
 from mlc_course.commands.verify import operators_in
 from mlc_course.errors import CourseError, UsageError
@@ -49,10 +47,9 @@ def run(
     seed: int = 0,
     with_check: bool = False,
     with_time: bool = False,
-    json_path: Path | None = None,
+    results: Results = NOWHERE,
 ) -> int:
     """Run a graph once on random inputs; 1 when a check finds a difference."""
-    check_file(json_path)
     if with_time and target in UNTIMED:
         raise UsageError(
             "--time",
@@ -77,7 +74,6 @@ def run(
     record: dict[str, Any] = {
         "graph": known.name,
         "target": target,
-        "machine": asdict(describe()),
         "on": place,
         "threads": threads,
         "kernels": len(compiled.program.kernels),
@@ -98,8 +94,7 @@ def run(
             if asked.is_set():
                 raise KeyboardInterrupt  # it has ended the timing early
     finally:  # what was found is kept, also after Ctrl-C
-        if json_path:
-            write_text(json_path, json.dumps(record, indent=2))
+        results.write(record)
     return status
 
 

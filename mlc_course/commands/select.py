@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from platformdirs import user_data_path
 from tqdm import tqdm
 
-from mlc_course.commands.output import check_file, write_text
+from mlc_course.commands.output import NOWHERE, Results, check_file
 from mlc_course.commands.selection_report import Answer, catalogue_lines, event_line
 from mlc_course.errors import CourseError, UsageError
 from mlc_course.instruction_selection.compare import OUTPUTS as TIMED_OUTPUTS
@@ -56,7 +54,7 @@ def run(
     seed: int = 0,
     explain: bool = False,
     measured: bool = False,
-    json_path: Path | None = None,
+    results: Results = NOWHERE,
     rules_path: Path | None = None,
     fresh: bool = False,
     intel_path: Path | None = None,
@@ -69,7 +67,6 @@ def run(
     ``fresh`` looks for no recorded program and records none. ``intel_path`` is a file of Intel's
     Intrinsics Guide, which ``isa`` asks, too.
     """
-    check_file(json_path)
     if intel_path is not None and about != "isa":
         raise UsageError(
             "--intel belongs to --check-isa",
@@ -99,11 +96,11 @@ def run(
                 got=", ".join(given),
             )
     if about == "list":
-        return _list(json_path)
+        return _list(results)
     if about == "isa":
-        return _check_isa(level, json_path, intel_path)
+        return _check_isa(level, results, intel_path)
     if about == "tvm":
-        return _check_tvm(json_path)
+        return _check_tvm(results)
     assert source is not None
     return _select(
         source,
@@ -113,7 +110,7 @@ def run(
         seed,
         explain,
         measured,
-        json_path,
+        results,
         rules_path,
         fresh,
     )
@@ -159,7 +156,7 @@ def _select(
     seed: int,
     explain: bool,
     measured: bool,
-    json_path: Path | None,
+    results: Results,
     rules_path: Path | None,
     fresh: bool,
 ) -> int:
@@ -169,8 +166,7 @@ def _select(
     if measured:
         check_level(level.name)
     record = record_in(rules_path, fresh=fresh)
-    _check_apart(json_path, Path(source), "holds the specification")
-    _check_apart(json_path, record.path, "holds the recorded programs")
+    results.check_apart(record.path)
     search = Selecting(spec.cell, level, seconds, seed, record.rules)
     events: list[str] = []
     stopped, not_recorded = _follow(search, events)
@@ -203,28 +199,11 @@ def _select(
             compared, stopped = _measured(spec, found, width)
             data["measured"] = compared.to_dict() if compared else None
     finally:  # what was found is kept, also where it cannot be timed
-        if json_path:
-            write_text(json_path, json.dumps(data, indent=2) + "\n")
+        results.write(data)
     if stopped:
         print("stopped")
         return INTERRUPTED
     return FOUND if found.program is not None else NOTHING
-
-
-def _check_apart(json_path: Path | None, other: Path | None, what: str) -> None:
-    """Check that what is written with ``--json`` does not replace another file."""
-    if json_path is None or other is None:
-        return
-    try:
-        same = json_path.resolve() == other.resolve()
-    except (OSError, ValueError):  # a line of text is no path
-        return
-    if same:
-        raise UsageError(
-            f"--json {json_path} would replace the file that {what}",
-            expected="another file",
-            got=str(json_path),
-        )
 
 
 def check_width(width: int, level: Level) -> None:
@@ -294,18 +273,21 @@ def _measured(
     return compared, False
 
 
-def _list(json_path: Path | None) -> int:
+def _list(results: Results) -> int:
     """Print the catalogue."""
     print("\n".join(catalogue_lines()))
-    if json_path:
-        plain = {
-            name: {"line": each.line, "sentence": each.sentence} for name, each in CATALOGUE.items()
+    results.write(
+        {
+            "specifications": {
+                name: {"line": each.line, "sentence": each.sentence}
+                for name, each in CATALOGUE.items()
+            }
         }
-        write_text(json_path, json.dumps(plain, indent=2) + "\n")
+    )
     return FOUND
 
 
-def _check_isa(level: str | None, json_path: Path | None, intel_path: Path | None) -> int:
+def _check_isa(level: str | None, results: Results, intel_path: Path | None) -> int:
     """Hold every row, or those of a level, against its sources; 1 where one differs."""
     rows = EVERY_ROW if level is None else level_of(level).rows
     guide = None if intel_path is None else read_guide(intel_path)
@@ -321,11 +303,11 @@ def _check_isa(level: str | None, json_path: Path | None, intel_path: Path | Non
         print(f"no source here for {', '.join(unasked)}")
     for source, how in left_out().items():
         print(f"{source}: left out ({how})")
-    _write(json_path, {"rows": [each.to_dict() for each in checks], "left_out": left_out()})
+    results.write({"rows": [each.to_dict() for each in checks], "left_out": left_out()})
     return NOTHING if "differs" in verdicts else FOUND
 
 
-def _check_tvm(json_path: Path | None) -> int:
+def _check_tvm(results: Results) -> int:
     """Compare TVM's own tensor intrinsics with their descriptions; 1 where one is not right."""
     checks = []
     for name in _shown(TVM_INTRINSICS):
@@ -344,14 +326,9 @@ def _check_tvm(json_path: Path | None) -> int:
         }
         for each in checks
     ]
-    _write(json_path, {"intrinsics": plain})
+    results.write({"intrinsics": plain})
     return FOUND if right == len(checks) else NOTHING
 
 
 def _shown(names: Iterable[str]) -> Iterable[str]:
     return tqdm(list(names), unit=" intrinsics", disable=None, leave=False)
-
-
-def _write(path: Path | None, plain: dict[str, Any]) -> None:
-    if path:
-        write_text(path, json.dumps(plain, indent=2) + "\n")

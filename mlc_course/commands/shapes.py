@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, assert_never
 
-from mlc_course.commands.output import check_file, write_text
+from mlc_course.commands.output import NOWHERE, Results, check_file, write_text
 from mlc_course.commands.shape_questions import Question, Reply, read_question, shape_text
 from mlc_course.dynamic_shape.fusion import simplified
 from mlc_course.dynamic_shape.ir import Constraint, Module, parse, said, text, to_buffers
@@ -24,7 +23,7 @@ from mlc_course.dynamic_shape.solve import (
     equal_products,
     explained,
 )
-from mlc_course.errors import CourseError, UsageError
+from mlc_course.errors import CourseError, UsageError, did_you_mean
 
 PROVED, REFUTED, UNKNOWN = 0, 1, 2
 SAME = equal_products((), ())  # what is left to claim of two products of the same sizes
@@ -34,9 +33,9 @@ def run(
     *,
     source: str,
     queries: Sequence[str],
-    as_json: bool,
     simplify_path: Path | None = None,
     buffers_path: Path | None = None,
+    results: Results = NOWHERE,
 ) -> int:
     """Print the facts of a program and the answer to each query; write it if asked.
 
@@ -58,15 +57,13 @@ def run(
         write_text(simplify_path, text(simplified(module)))
     if buffers_path is not None:
         write_text(buffers_path, text(to_buffers(module)))
-    if as_json:
-        said_so = [_data(question, answer, module) for question, answer in answers]
-        print(json.dumps({"facts": list(map(said, stated)), "answers": said_so}, indent=2))
-    else:
-        _print_facts(module)
-        for question, answer in answers:
-            print(f"\n{question.text}")
-            for line in _lines(question, answer, module):
-                print(f"  {line}")
+    _print_facts(module)
+    for question, answer in answers:
+        print(f"\n{question.text}")
+        for line in _lines(question, answer, module):
+            print(f"  {line}")
+    said_so = [_data(question, answer, module) for question, answer in answers]
+    results.write({"facts": list(map(said, stated)), "answers": said_so})
     kinds = {type(answer) for _, answer in answers}
     if Refuted in kinds:
         return REFUTED
@@ -83,6 +80,7 @@ def read(source: str) -> Module:
             f"{source}: no such file, and no program of the course",
             expected=f"a file, or one of {', '.join(NAMES)}",
             got=source,
+            hint=did_you_mean(source, NAMES),
         )
     try:
         if path.suffix == ".onnx":

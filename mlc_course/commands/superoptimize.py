@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections import Counter
@@ -15,7 +14,7 @@ from typing import Any
 import psutil
 from tqdm import tqdm
 
-from mlc_course.commands.output import check_file, check_folder, write_text
+from mlc_course.commands.output import NOWHERE, Results, check_folder, write_text
 from mlc_course.commands.run import plain, table
 from mlc_course.commands.verify import graph as read
 from mlc_course.commands.verify import operators_in
@@ -162,7 +161,7 @@ def run(
     jobs: int | None = None,
     executor: str | None = None,
     out: Path | None = None,
-    json_path: Path | None = None,
+    results: Results = NOWHERE,
     fresh: bool = False,
     verbose: bool = False,
 ) -> int:
@@ -184,7 +183,6 @@ def run(
         )
     start = executor_for(executor, jobs)
     check_folder(out)
-    check_file(json_path)
     store = None if fresh else Store(out / "tasks" if out else default_folder())
     tally = Tally(known, machine)
     workers_here = jobs or usable_cores()
@@ -220,8 +218,7 @@ def run(
                 stopped = _measured(tally, threads, racers)
             record["measured"] = [plain(each) for each in racers]
     finally:  # what was found is kept, also where a kernel is wrong
-        if json_path:
-            write_text(json_path, json.dumps(record, indent=2))
+        results.write(record)
     status = FOUND if tally.found else NOTHING
     if stopped:
         print(stopped if fresh else f"{stopped}; the same command goes on from here")

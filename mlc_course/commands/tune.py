@@ -8,8 +8,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from mlc_course.commands.output import check_file, check_folder
-from mlc_course.errors import MachineError, UsageError
+from mlc_course.commands.output import NOWHERE, Results, check_folder
+from mlc_course.errors import MachineError, UsageError, check_known
 from mlc_course.measure import warning_lines
 from mlc_course.parallel import leave
 from mlc_course.tensor_program.ladders import climb, record
@@ -29,12 +29,13 @@ def run(
     out: Path | None,
     rpc: str | None,
     key: str | None,
+    results: Results = NOWHERE,
     **options: Any,
 ) -> int:
     """Replay recorded searches of a workload, or search with the options of ``search``."""
     if recorded:
-        return replay(workload)
-    return search(workload, folder=out, fleet=_fleet(rpc, key), **options)
+        return replay(workload, results)
+    return search(workload, folder=out, fleet=_fleet(rpc, key), results=results, **options)
 
 
 def _fleet(address: str | None, key: str | None) -> Fleet | None:
@@ -61,12 +62,11 @@ def search(
     limit_s: float = 10.0,
     folder: Path | None = None,
     fleet: Fleet | None = None,
-    json_path: Path | None = None,
+    results: Results = NOWHERE,
 ) -> int:
     """Search, print, compare the best with NumPy. Ctrl-C goes on to the comparison, then 130."""
     if trials < 1:
         raise UsageError("tune: too few trials", expected="1 or more", got=trials)
-    check_file(json_path, (".json",))
     workload, used = make_workload(name, sizes), strategy_of(strategy)
     folder = folder or default_folder(workload, strategy, threads)
     check_folder(folder)
@@ -87,9 +87,9 @@ def search(
         if tune.best(folder) is None:
             leave()
     taken = compare_best(workload, folder, threads=threads)
-    if json_path:
-        record.save(taken, json_path)
-        print(f"record: {json_path}")
+    if results:
+        results.write(taken)
+        print(f"record: {results.path}")
     if stopped:
         leave()
     return 0
@@ -144,7 +144,7 @@ def compare_best(workload: Workload, folder: Path, *, threads: int) -> record.Re
     return {**taken, "search": {**searched, "about": tune.read_about(folder)}}
 
 
-def replay(name: str) -> int:
+def replay(name: str, results: Results = NOWHERE) -> int:
     """Replay the recorded searches of a workload on this machine, in seconds.
 
     Raises ``UsageError`` when none is recorded.
@@ -152,11 +152,9 @@ def replay(name: str) -> int:
     known = recordings()
     found = [each for each in known if each.workload.name == name]
     if not found:
-        raise UsageError(
-            f"no search of {name!r} is recorded",
-            expected=" | ".join(sorted({each.workload.name for each in known})),
-            got=name,
-        )
+        names = sorted({each.workload.name for each in known})
+        check_known("no search is recorded of", name, names)
+    replayed = []
     for each in found:
         about = each.about
         print(
@@ -164,5 +162,6 @@ def replay(name: str) -> int:
             f"trials. {each.where}: "
             f"{milliseconds(about['best_s'])}, NumPy / ours {about['ratio_to_numpy']:.3f}"
         )
-        compare_best(each.workload, each.folder, threads=about["threads"])
+        replayed.append(compare_best(each.workload, each.folder, threads=about["threads"]))
+    results.write({"replayed": replayed})
     return 0

@@ -13,12 +13,13 @@ from typing import Any
 
 import cloudpickle
 
-from mlc_course.errors import CourseError, UsageError
+from mlc_course.commands.output import NOWHERE, Results
+from mlc_course.errors import CourseError, UsageError, did_you_mean
 from mlc_course.mugraph.ir import KernelGraph, Op, from_json, ops, parse
 from mlc_course.mugraph.programs import MODELS, NAMES, PROGRAM_OF, published, workload
 from mlc_course.mugraph.verify import Verdict, plain_verdict, verify
 
-EQUAL, DIFFERENT, UNDECIDED = 0, 1, 2
+EQUAL, DIFFERENT = 0, 1
 
 
 def operators_in(path: Path | None) -> tuple[Op, ...]:
@@ -74,6 +75,7 @@ def graph(source: str, own: Sequence[Op] = ()) -> KernelGraph:
             f"{source}: no such file, and no graph of the course",
             expected=f"a file, or one of {', '.join(known)}",
             got=source,
+            hint=did_you_mean(source, known),
         )
     try:
         text = path.read_text(encoding="utf-8")
@@ -97,26 +99,22 @@ def run(
     *,
     error: float,
     extent: int,
-    as_json: bool,
     operators: Path | None = None,
+    results: Results = NOWHERE,
 ) -> int:
     """Print whether two graphs are equal; 0 equal, 1 different, 2 outside what can be decided."""
     try:
         own = operators_in(operators)
         verdict = verify(graph(left, own), graph(right, own), error=error, extent=extent)
     except CourseError as reason:
-        if not as_json:
-            raise
         notes = getattr(reason, "__notes__", [])
-        said = {"equal": None, "reason": "\n".join([type(reason).__name__, str(reason), *notes])}
-        print(json.dumps(said, indent=2))
-        return UNDECIDED
-    if as_json:
-        print(json.dumps(_plain(verdict), indent=2))
-    else:
-        print(verdict)
-        if verdict.equal and len(verdict.outputs) > 1:
-            print("outputs:", ", ".join(f"{i} = {j}" for i, j in enumerate(verdict.outputs)))
+        said = "\n".join([type(reason).__name__, str(reason), *notes])
+        results.write({"equal": None, "reason": said})
+        raise
+    print(verdict)
+    if verdict.equal and len(verdict.outputs) > 1:
+        print("outputs:", ", ".join(f"{i} = {j}" for i, j in enumerate(verdict.outputs)))
+    results.write(_plain(verdict))
     return EQUAL if verdict.equal else DIFFERENT
 
 

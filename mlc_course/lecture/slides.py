@@ -26,7 +26,7 @@ from typing import Any
 
 import nbformat
 
-from mlc_course.errors import UsageError, check_known
+from mlc_course.errors import UsageError, check_known, did_you_mean
 
 BUDGET_S = 8.0
 KEYS = ("wall", "notes", "minutes", "code", "result", "budget_s", "poll", "parts", "carry")
@@ -204,5 +204,6 @@ def lesson_notebook(notebooks: Path, number: str) -> Path:
     ]
     if not fitting:
         known = ", ".join(name[:2] for name in lessons) or f"none in {notebooks}"
-        raise UsageError("lecture: no such lesson", expected=known, got=number)
+        hint = did_you_mean(number, lessons)
+        raise UsageError("lecture: no such lesson", expected=known, got=number, hint=hint)
     return fitting[0]

@@ -336,7 +336,7 @@ def test_every_library_that_is_imported_is_tried() -> None:
         sources += ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     tried = {*doctor.LIBRARIES, "tvm", "tvm_ffi", "nbgrader", "jupyterlab", "jupyter_client"}
     its_own = imported(Path(doctor.__file__).read_text())
-    optional = {"cupy", "pyopencl", "distributed"}
+    optional = {"cupy", "pyopencl", "distributed", "argcomplete"}
     assert not set().union(*map(imported, sources)) - optional - tried - its_own
 
 
@@ -374,8 +374,8 @@ def test_a_warning_ends_with_status_0(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_json_holds_every_finding(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_doctor_with(monkeypatch, wrong_pair, doctor.python_version, arguments=("--json",))
-    pair, python = json.loads(capsys.readouterr().out)
+    run_doctor_with(monkeypatch, wrong_pair, doctor.python_version, arguments=("--json", "-"))
+    pair, python = json.loads(capsys.readouterr().out)["findings"]
     assert (pair["status"], python["status"]) == ("broken", "ok")
     assert set(pair) == {"name", "status", "detail", "remedy"}
 

@@ -11,6 +11,7 @@ import pytest
 
 from mlc_course.commands import cli
 from mlc_course.commands.fuse import run
+from mlc_course.commands.output import Results
 from mlc_course.errors import Contradiction, UsageError
 
 Captured = pytest.CaptureFixture[str]
@@ -70,7 +71,6 @@ def test_what_cannot_be_planned_is_named(tmp_path: Path, capsys: Captured) -> No
             facts="all",
             stitch=True,
             explain=False,
-            json_path=None,
             plot_path=tmp_path / "kernels.txt",
         )
     with pytest.raises(SystemExit, match="2"):
@@ -92,12 +92,12 @@ def test_what_cannot_be_planned_is_named(tmp_path: Path, capsys: Captured) -> No
                 facts=level,  # type: ignore[arg-type]
                 stitch=True,
                 explain=False,
-                json_path=plan,
+                results=Results("fuse", plan),
                 plot_path=picture,
             )
         assert not plan.exists() and not picture.exists()
     assert "@main" not in capsys.readouterr().out
-    given = {"stitch": True, "explain": False, "json_path": None, "plot_path": None}
+    given = {"stitch": True, "explain": False, "plot_path": None}
     with pytest.raises(Contradiction, match="no sizes keep all"):
         run(source=str(path), facts="all", **given)  # type: ignore[arg-type]
 

@@ -471,7 +471,7 @@ def test_nothing_is_written_over_the_specification_or_the_rules(
         [SUM, "--rules", str(rules), "--json", str(rules)],
     ):
         assert main(["select", *words]) == USAGE_STATUS
-        assert "would replace the file that holds" in capsys.readouterr().err
+        assert "would replace another file" in capsys.readouterr().err
     assert (spec.read_text(), rules.read_text()) == (SUM, "{}")
 
 
@@ -570,7 +570,7 @@ def test_the_catalogue_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     file = tmp_path / "list.json"
     assert main(["select", "--list", "--json", str(file)]) == select.FOUND
     printed = capsys.readouterr().out
-    listed = json.loads(file.read_text())
+    listed = json.loads(file.read_text())["specifications"]
     assert list(listed) == list(CATALOGUE)
     for name, each in CATALOGUE.items():
         assert f"{name}: {each.sentence}\n    {each.line}\n" in printed

@@ -24,15 +24,15 @@ Captured = pytest.CaptureFixture[str]
 
 
 def test_a_proof_names_the_facts_that_it_comes_from(capsys: Captured) -> None:
-    assert run(source="residual_layer_norm", queries=["B*S == T"], as_json=False) == PROVED
+    assert run(source="residual_layer_norm", queries=["B*S == T"]) == PROVED
     out = capsys.readouterr().out
     assert "T*H == B*S*H                     %0 = reshape" in out
     assert "B*S == T\n  proved\n  B*S == T: from T*H == B*S*H\n" in out
 
 
 def test_a_refuted_claim_comes_with_sizes_and_status_1(capsys: Captured) -> None:
-    queries = ["B*S == T", "B < T"]
-    assert run(source="residual_layer_norm", queries=queries, as_json=True) == REFUTED
+    queries = ["--query", "B*S == T", "--query", "B < T"]
+    assert main(["shapes", "residual_layer_norm", *queries, "--json", "-"]) == REFUTED
     proved, refuted = json.loads(capsys.readouterr().out)["answers"]
     assert proved["answer"] == "proved" and refuted["answer"] == "refuted"
     assert refuted["sizes"]["B"] >= refuted["sizes"]["T"]
@@ -43,17 +43,17 @@ def test_a_file_is_read_and_without_a_query_its_facts_are_printed(
 ) -> None:
     path = tmp_path / "mine.shapes"
     path.write_text(text(program("append_to_cache")), encoding="utf-8")
-    assert run(source=str(path), queries=[], as_json=False) == PROVED
+    assert run(source=str(path), queries=[]) == PROVED
     assert "P == Q                           stated" in capsys.readouterr().out
 
 
 def test_a_program_is_written_with_less_to_do(tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "less.shapes"
-    assert run(source="split_heads", queries=[], as_json=False, simplify_path=path) == PROVED
+    assert run(source="split_heads", queries=[], simplify_path=path) == PROVED
     after = parse(path.read_text(encoding="utf-8"))
     assert {dim.name for dim in after.dims} == {"B", "S", "W", "A", "D", "W0"}
     with pytest.raises(UsageError, match="cannot write"):
-        run(source="split_heads", queries=[], as_json=False, simplify_path=tmp_path)
+        run(source="split_heads", queries=[], simplify_path=tmp_path)
 
 
 def test_a_program_is_written_on_buffers_and_answers_the_same(
@@ -67,7 +67,7 @@ def test_a_program_is_written_on_buffers_and_answers_the_same(
     assert main(["shapes", str(path), "--query", "K == V"]) == PROVED
     assert capsys.readouterr().out == said_of_tensors
     with pytest.raises(UsageError, match="cannot write"):
-        run(source="split_heads", queries=[], as_json=False, buffers_path=tmp_path)
+        run(source="split_heads", queries=[], buffers_path=tmp_path)
 
 
 ANSWERS = {  # of @residual_layer_norm, and others that are named; the first two lines of an answer
@@ -101,7 +101,7 @@ def test_a_query_of_values_is_printed_with_their_shapes_and_answered(
 ) -> None:
     text, answer = ANSWERS[query]
     expected = REFUTED if answer == "refuted" else PROVED
-    assert run(source="residual_layer_norm", queries=[query], as_json=False) == expected
+    assert run(source="residual_layer_norm", queries=[query]) == expected
     lines = capsys.readouterr().out.splitlines()
     assert lines[lines.index("") + 1 :][:2] == [text, f"  {answer}"]
     assert "1 == 1" not in "".join(lines)
@@ -127,12 +127,12 @@ def test_ranges_make_tensors_fit_and_some_queries_stay_open(tmp_path: Path) -> N
         ("fits %y 1 4", UNKNOWN),  # A*B == A + B, so all are 2: no procedure finds that
         ("A == B", UNKNOWN),
     ):
-        assert run(source=str(path), queries=[query], as_json=False) == status
+        assert run(source=str(path), queries=[query]) == status
 
 
 def test_a_reshape_is_written_as_json_with_its_groups(capsys: Captured) -> None:
-    queries = ["reshape_kind %0", "same_shape %0 %4"]
-    assert run(source="residual_layer_norm", queries=queries, as_json=True) == REFUTED
+    queries = ["--query", "reshape_kind %0", "--query", "same_shape %0 %4"]
+    assert main(["shapes", "residual_layer_norm", *queries, "--json", "-"]) == REFUTED
     reshape, refuted = json.loads(capsys.readouterr().out)["answers"]
     assert reshape["answer"] == "proved" and reshape["kind"] == "expand"
     assert reshape["groups"] == ["[T] -> [B, S]", "[H] -> [H]"]
@@ -166,12 +166,12 @@ def test_a_reshape_is_written_as_json_with_its_groups(capsys: Captured) -> None:
 )
 def test_a_query_that_cannot_be_read_is_refused(query: str, message: str) -> None:
     with pytest.raises(CourseError, match=re.escape(message)):
-        run(source="residual_layer_norm", queries=[query], as_json=False)
+        run(source="residual_layer_norm", queries=[query])
 
 
 def test_a_query_that_cannot_be_read_is_named() -> None:
     with pytest.raises(CourseError) as refused:
-        run(source="residual_layer_norm", queries=[" reshape_kind %x"], as_json=False)
+        run(source="residual_layer_norm", queries=[" reshape_kind %x"])
     assert refused.value.__notes__ == ["in the query reshape_kind %x"]
 
 
@@ -210,26 +210,26 @@ def test_a_model_of_onnx_is_read(tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(onnx.parser.parse_model(MODEL), path)
     queries = ["total == past + seq", "past == seq"]
-    assert run(source=str(path), queries=queries, as_json=False) == REFUTED
+    assert run(source=str(path), queries=queries) == REFUTED
     out = capsys.readouterr().out
     assert out.startswith("@g: past, seq, ")
     assert "total == past + seq\n  proved" in out and "past == seq\n  refuted" in out
     onnx.save(onnx.parser.parse_model(MODEL.replace("Softmax", "Hardmax")), path)
     with pytest.raises(UsageError, match="y: no operator Hardmax") as refused:
-        run(source=str(path), queries=[], as_json=False)
+        run(source=str(path), queries=[])
     assert refused.value.__notes__ == [f"in {path}"]
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.shapes"
     with pytest.raises(UsageError, match="no such file, and no program of the course"):
-        run(source=str(path), queries=[], as_json=False)
+        run(source=str(path), queries=[])
     path.write_text("func @main(", encoding="utf-8")
     with pytest.raises(TextError, match="line 1, column 12") as refused:
-        run(source=str(path), queries=[], as_json=False)
+        run(source=str(path), queries=[])
     assert refused.value.__notes__ == [f"in {path}"]
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="cannot be read"):
-        run(source=str(path), queries=[], as_json=False)
+        run(source=str(path), queries=[])
     with pytest.raises(TextError, match="of a formula"):
-        run(source="bias_gelu", queries=["B ~ S"], as_json=False)
+        run(source="bias_gelu", queries=["B ~ S"])

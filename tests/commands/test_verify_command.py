@@ -88,7 +88,7 @@ def test_outputs_in_another_order_are_said(
 
 
 def test_json_of_equal_graphs(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    status = cli.main(["verify", files["sum"], files["turned"], "--json", "--error", "1e-20"])
+    status = cli.main(["verify", files["sum"], files["turned"], "--json", "-", "--error", "1e-20"])
     said = json.loads(capsys.readouterr().out)
     assert status == 0
     assert said["equal"] is True
@@ -100,7 +100,7 @@ def test_json_of_equal_graphs(files: dict[str, str], capsys: pytest.CaptureFixtu
 def test_json_of_different_graphs_has_an_input_that_shows_it(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["verify", files["sum"], files["product"], "--json"]) == 1
+    assert cli.main(["verify", files["sum"], files["product"], "--json", "-"]) == 1
     example = json.loads(capsys.readouterr().out)["counterexample"]
     sizes = {"n": len(example["inputs"]["X"])}
     inputs = {name: np.array(value) for name, value in example["inputs"].items()}
@@ -112,7 +112,7 @@ def test_json_of_different_graphs_has_an_input_that_shows_it(
 def test_json_of_what_cannot_be_told(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["verify", files["roots"], files["root_of"], "--json"]) == 2
+    assert cli.main(["verify", files["roots"], files["root_of"], "--json", "-"]) == 2
     said = json.loads(capsys.readouterr().out)
     assert said["equal"] is None
     assert "sqrt" in said["reason"]

@@ -10,11 +10,10 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from mlc_course.errors import UsageError
+from mlc_course.errors import UsageError, did_you_mean
 from mlc_course.grading.course import Late, Submission
 from mlc_course.grading.handed_in import HandedIn
 from mlc_course.grading.reports.sheets import alive, records, refuse
@@ -133,12 +132,11 @@ def _check_names(path: Path, part: str, table: Mapping[str, Any], known: Collect
 def _refuse_unknown(where: str, table: Mapping[str, Any], known: Collection[str]) -> None:
     for key in table:
         if key not in known:
-            similar = get_close_matches(key, known, n=1)
             raise UsageError(
                 f"{where}: {key!r} is not known",
                 expected=" | ".join(known),
                 got=key,
-                hint=f"did you mean {similar[0]}?" if similar else None,
+                hint=did_you_mean(key, known),
             )
 
 

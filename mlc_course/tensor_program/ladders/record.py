@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import platform
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mlc_course import machine
+from mlc_course import provenance as ground
 from mlc_course.errors import UsageError, check_known
 from mlc_course.measure import Timing, mark
 from mlc_course.tensor_program.ladders.rungs import Climbed
@@ -26,17 +23,10 @@ Record = dict[str, Any]
 
 
 def provenance() -> Record:
-    """The machine, the date and the versions, which begin every file of results."""
-    return {
-        "machine": machine.describe().to_dict(),
-        "date": datetime.date.today().isoformat(),
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "tvm": tvm.version,
-            "llvm_cpu": tvm.host_cpu(),
-        },
-    }
+    """The machine, the date and the versions, with the processor that LLVM compiles for."""
+    head = ground.provenance()
+    head["versions"] |= {"tvm": tvm.version, "llvm_cpu": tvm.host_cpu()}
+    return head
 
 
 def ladder_record(

@@ -274,7 +274,7 @@ def test_the_command_prints_json_and_writes_marks_and_feedback(
     folder, out = hand_in(ann=RIGHT, bob=WRONG), tmp_path / "out" / "marks.csv"
     (folder / "late.ipynb").write_text(notebook(RIGHT))
     done = subprocess.run(
-        [*command(folder, solutions, out), "--json"],
+        [*command(folder, solutions, out), "--json", "-"],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
