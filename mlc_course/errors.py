@@ -100,6 +100,10 @@ class MachineError(CourseError):
     """This machine or its installation lacks something that is needed."""
 
 
+class MissingPackage(MachineError, ImportError):
+    """A package that one of the course's extras brings is not installed."""
+
+
 def check_known(
     what: str, name: object, known: Collection[object], error: type[CourseError] = UsageError
 ) -> None:
