@@ -180,3 +180,12 @@ def test_a_file_for_gpus_has_no_tools_of_developers() -> None:
 def test_a_pin_that_is_not_exact_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match="exact version"):
         read_pin(line)
+
+
+def test_binder_finds_what_it_needs() -> None:
+    """As repo2docker reads it: a Python it has, and this checkout before the packages."""
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    python, *_, last = environment["dependencies"]
+    assert re.fullmatch(r"python=3\.1[123]", python)  # "python>=..." would be the base image's
+    assert {"-e .", "-c constraints.txt"} <= set(last["pip"])  # so the repository is copied first
+    assert not (ROOT / "binder").exists() and not (ROOT / ".binder").exists()  # they go first

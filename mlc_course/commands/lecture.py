@@ -6,11 +6,18 @@ import contextlib
 import os
 from pathlib import Path
 
-from mlc_course.commands.lab import ROOT, has_browser
+from mlc_course.commands.lab import has_browser
+from mlc_course.course_files import course_folder, origin
 from mlc_course.errors import UsageError
 from mlc_course.lecture import build, lesson_notebook, load, outdated, read_deck, record, serve
 
-NOTEBOOKS = ROOT / "notebooks"
+
+def lessons() -> Path:
+    """Return the folder of the lessons around here, or of those that the package carries."""
+    try:
+        return course_folder() / "notebooks"
+    except UsageError:
+        return origin() / "notebooks"
 
 
 def run(
@@ -21,10 +28,10 @@ def run(
     poll_port: int | None,
     as_recording: bool,
     html_path: Path | None,
-    notebooks: Path = NOTEBOOKS,
+    notebooks: Path | None = None,
 ) -> int:
     """Give a lesson, record it, or write its slides to a file."""
-    notebook = lesson_notebook(notebooks, lesson)
+    notebook = lesson_notebook(notebooks or lessons(), lesson)
     if as_recording:
         made = record(notebook)
         print(f"{notebook.stem}: recorded on {made.label}")
