@@ -21,17 +21,37 @@ unexport VIRTUAL_ENV PYTHONHOME
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
 
-setup: .venv/.ready ## set up .venv, once
+# pip's words, as a running count of what it fetches; "failed" ends the line of programs with 1.
+COUNTED = awk '/^failed$$/ { failed = 1 } \
+  / (Downloading|Using cached) .*[(][0-9.]+ [kMG]B[)]/ { file = $$(NF-2); sub(/.*\//, "", file); \
+    size = substr($$(NF-1), 2) * ($$NF ~ /k/ ? 0.001 : $$NF ~ /G/ ? 1000 : 1); total += size; files++; \
+    if (size >= 5) printf "%6.0f MB  %s\n", total, file; fflush() } \
+  /^Installing collected packages/ { printf "%6.0f MB  fetched; unpacking\n", total; fflush() } \
+  END { exit failed }'
+INSTALL = { $(BIN)/python -m pip install -c constraints.txt --progress-bar off -e
+
+setup: .venv/.ready ## set up .venv for everything, once
+
+.venv/.lab: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing the lessons into .venv: 350 MB to fetch, 1.1 GB on disk, once."
+	@$(INSTALL) '.[lab]' || echo failed; } | $(COUNTED)
+	@$(CONFIGURE)
+	@touch $@
 
 .venv/.ready: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing into .venv: 1.8 GB, once, a minute or more."
-	$(BIN)/python -m pip install --quiet -e '.[lab,dev]' -c constraints.txt
-	@# nbgrader looks here from every folder of the course
-	@ln -sfn ../../../nbgrader_config.py .venv/etc/jupyter/nbgrader_config.py
-	@# exported pages show the static form of widgets: from the terminal, and from JupyterLab's menu
-	@ln -sfn ../../../nbconvert_config.json .venv/etc/jupyter/jupyter_nbconvert_config.json
-	@ln -sfn ../../../nbconvert_config.json .venv/etc/jupyter/jupyter_server_config.json
-	@touch $@
+	@echo "Installing everything into .venv: 800 MB to fetch, 2.1 GB on disk, once."
+	@$(INSTALL) '.[dev]' || echo failed; } | $(COUNTED)
+	@$(CONFIGURE)
+	@touch .venv/.lab $@
+
+define CONFIGURE
+mkdir -p .venv/etc/jupyter; \
+: "nbgrader looks here from every folder of the course"; \
+ln -sfn ../../../nbgrader_config.py .venv/etc/jupyter/nbgrader_config.py; \
+: "exported pages show the static form of widgets: from the terminal, and from JupyterLab's menu"; \
+ln -sfn ../../../nbconvert_config.json .venv/etc/jupyter/jupyter_nbconvert_config.json; \
+ln -sfn ../../../nbconvert_config.json .venv/etc/jupyter/jupyter_server_config.json
+endef
 
 $(BIN)/python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -39,7 +59,7 @@ $(BIN)/python:
 	  echo "Name another one: make setup PYTHON=python3.12"; exit 1; }
 	"$(PYTHON)" -m venv --clear .venv || { rm -rf .venv; exit 1; }
 
-lab: setup ## open the lessons in JupyterLab, or print the address
+lab: .venv/.lab ## open the lessons in JupyterLab, or print the address
 	@$(BIN)/mlc-course lab
 
 test: lint ## every kind of test: lint, types, unit tests, notebooks, browser; 15 minutes
@@ -71,11 +91,11 @@ docs: setup ## fill the sample output in README.md and docs/ from real runs and 
 exercises: setup ## generate exercises/ from solutions/, and tell the gradebook what is graded
 	@$(BIN)/python -m mlc_course.grading.nbgrader.exercise_release
 
-ladder: setup ## climb the CPU ladder; JSON and a picture in out/
+ladder: .venv/.lab ## climb the CPU ladder; JSON and a picture in out/
 	@mkdir -p $(OUT)
 	@$(BIN)/mlc-course ladder matmul_exp_matmul --json $(OUT)/ladder.json --plot $(OUT)/ladder.png
 
-tune: setup ## search the schedule space of the ladder's workload
+tune: .venv/.lab ## search the schedule space of the ladder's workload
 	@$(BIN)/mlc-course tune matmul_exp_matmul
 
 book: setup ## every lesson with its outputs, docs and library as web pages in out/book; FRESH=1 runs all
@@ -87,7 +107,7 @@ linkcheck: setup ## do the book's links to other sites answer? Needs a network
 pins: setup ## which pins can move? Tries the newest of everything apart from .venv; 10 minutes
 	@$(BIN)/python benchmarks/pins.py --json $(OUT)/pins.json
 
-doctor: setup ## is this machine ready?
+doctor: .venv/.lab ## is this machine ready?
 	@$(BIN)/mlc-course doctor
 
 rules: setup ## search for the recorded vector instructions of the catalogue anew; some minutes

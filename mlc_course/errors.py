@@ -100,6 +100,10 @@ class MachineError(CourseError):
     """This machine or its installation lacks something that is needed."""
 
 
+class MissingPackage(MachineError, ImportError):
+    """A package that one of the course's extras brings is not installed."""
+
+
 def did_you_mean(name: object, known: Collection[object]) -> str | None:
     """Return a hint that names the most similar of ``known``, or None where none is similar.
 

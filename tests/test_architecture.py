@@ -18,6 +18,8 @@ ROOT = Path(__file__).parent.parent
 ROOMS = (
     "mlc_course",
     "mlc_course.errors",
+    "mlc_course.extras",
+    "mlc_course.course_files",
     "mlc_course.deadline",
     "mlc_course.units",
     "mlc_course.machine",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,10 +14,13 @@ import yaml
 ROOT = Path(__file__).parent.parent
 TVM_PAIR = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
 FOR_CONDA = {  # the extras that each file installs
-    "environment.yml": ("lab", "dev"),
+    "environment.yml": ("lab", "onnx", "bench"),
     "environment-gpu.yml": ("lab", "gpu13"),
 }
 PIN = re.compile(r"^([\w.-]+?)(?:==([\w.]+))?\s*(?:;\s*(.+))?$")
+
+
+EXTRAS_OF_THE_COURSE = re.compile(r"mlc-course\[([\w,-]+)\]")
 
 
 class Pin(NamedTuple):
@@ -44,6 +47,16 @@ def read_pins(lines: Iterable[str]) -> dict[str, Pin]:
     return {pin.name: pin for pin in pins}
 
 
+def lines_of(extra: str, extras: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The requirements of an extra, with those of the other extras that it names."""
+    for line in extras[extra]:
+        if others := EXTRAS_OF_THE_COURSE.fullmatch(line):
+            for other in others[1].split(","):
+                yield from lines_of(other, extras)
+        else:
+            yield line
+
+
 def disagreements(
     pyproject: str, constraints: str, environment: str, file: str = "environment.yml"
 ) -> Iterator[str]:
@@ -51,8 +64,10 @@ def disagreements(
     project = tomllib.loads(pyproject)["project"]
     extras = project["optional-dependencies"]
     library = read_pins(project["dependencies"])
-    for_conda = library | read_pins(line for extra in FOR_CONDA[file] for line in extras[extra])
-    direct = library | read_pins(line for lines in extras.values() for line in lines)
+    for_conda = library | read_pins(
+        line for extra in FOR_CONDA[file] for line in lines_of(extra, extras)
+    )
+    direct = library | read_pins(line for extra in extras for line in lines_of(extra, extras))
     locked = read_pins(constraints.splitlines())
     last = yaml.safe_load(environment)["dependencies"][-1]
     conda = read_pins(last["pip"])
@@ -96,9 +111,11 @@ PYPROJECT = """
 [project]
 dependencies = ["apache-tvm==0.27.0.post1", "apache-tvm-ffi==0.1.14.post1", "numpy"]
 [project.optional-dependencies]
-lab = ["jupyterlab"]
+lab = ["mlc-course[bench]", "jupyterlab"]
+onnx = ["onnx; platform_system == 'Linux'"]
+bench = ["igraph"]
 gpu13 = ["cupy"]
-dev = ["ruff; platform_system == 'Linux'"]
+dev = ["mlc-course[lab,onnx]", "ruff"]
 """
 CONSTRAINTS = """
 apache-tvm==0.27.0.post1
@@ -106,6 +123,8 @@ apache-tvm-ffi==0.1.14.post1
 numpy==2.4.6
 JupyterLab==4.6.6
 cupy==14.2.0
+igraph==1.0.0
+onnx==1.23.2
 ruff==0.17.6
 """
 ENVIRONMENT = """
@@ -117,7 +136,8 @@ dependencies:
       - apache-tvm-ffi==0.1.14.post1
       - numpy==2.4.6
       - jupyterlab==4.6.6
-      - ruff==0.17.6; platform_system == 'Linux'
+      - igraph==1.0.0
+      - onnx==1.23.2; platform_system == 'Linux'
 """
 
 
@@ -133,8 +153,9 @@ def test_files_that_agree_are_accepted() -> None:
         (1, "ffi==0.1.14.post1", "ffi==0.1.15.post2", "apache-tvm-ffi differs"),
         (1, "numpy==2.4.6", "", "numpy is missing"),
         (1, "numpy==2.4.6", "numpy", "numpy has no version"),
+        (2, "      - igraph==1.0.0\n", "", "environment.yml: igraph is not what"),
         (2, "- numpy==2.4.6", "- numpy==2.4.5", "environment.yml: numpy is not what"),
-        (2, "; platform_system == 'Linux'", "", "environment.yml: ruff is not what"),
+        (2, "; platform_system == 'Linux'", "", "environment.yml: onnx is not what"),
         (2, "- numpy==2.4.6", "- numpy==2.4.6\n      - scipy==1.17.1", "scipy is not a dependency"),
     ],
 )
@@ -146,12 +167,12 @@ def test_files_that_disagree_are_refused(file: int, old: str, new: str, complain
 
 
 def test_a_file_for_gpus_has_no_tools_of_developers() -> None:
-    for_gpus = ENVIRONMENT.replace("ruff==0.17.6; platform_system == 'Linux'", "cupy==14.2.0")
+    for_gpus = ENVIRONMENT.replace("onnx==1.23.2; platform_system == 'Linux'", "cupy==14.2.0")
     assert list(disagreements(PYPROJECT, CONSTRAINTS, for_gpus, "environment-gpu.yml")) == []
     found = list(disagreements(PYPROJECT, CONSTRAINTS, ENVIRONMENT, "environment-gpu.yml"))
     assert found == [
         "environment-gpu.yml: cupy is not what pyproject.toml and constraints.txt say",
-        "environment-gpu.yml: ruff is not a dependency",
+        "environment-gpu.yml: onnx is not a dependency",
     ]
 
 
@@ -159,3 +180,12 @@ def test_a_file_for_gpus_has_no_tools_of_developers() -> None:
 def test_a_pin_that_is_not_exact_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match="exact version"):
         read_pin(line)
+
+
+def test_binder_finds_what_it_needs() -> None:
+    """As repo2docker reads it: a Python it has, and this checkout before the packages."""
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    python, *_, last = environment["dependencies"]
+    assert re.fullmatch(r"python=3\.1[123]", python)  # "python>=..." would be the base image's
+    assert {"-e .", "-c constraints.txt"} <= set(last["pip"])  # so the repository is copied first
+    assert not (ROOT / "binder").exists() and not (ROOT / ".binder").exists()  # they go first

@@ -91,6 +91,16 @@ def add_doctor(subparsers: Subparsers) -> None:
     _add_json(parser, "the findings")
 
 
+def add_init(subparsers: Subparsers) -> None:
+    """``mlc-course init``: the lessons in a folder of one's own."""
+    parser = _subcommand(
+        subparsers, "init", "lay out lessons and exercises in a folder, or bring them up to date"
+    )
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="made if need be; what you changed there is kept"
+    )
+
+
 def add_lab(subparsers: Subparsers) -> None:
     """``mlc-course lab``: read the lessons."""
     parser = _subcommand(subparsers, "lab", "open the lessons in JupyterLab")
@@ -593,6 +603,7 @@ def _bytes(text: str) -> int:
 AddCommand = Callable[["Subparsers"], None]
 COMMANDS: tuple[AddCommand, ...] = (
     add_doctor,
+    add_init,
     add_lab,
     add_ladder,
     add_tune,

@@ -6,36 +6,28 @@ import os
 import sys
 import webbrowser
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
-import mlc_course
-from mlc_course.errors import MachineError, UsageError
+from mlc_course.course_files import PACKAGE, START_PAGE, course_folder
+from mlc_course.errors import MachineError, MissingPackage, UsageError
+from mlc_course.extras import install
 
-ROOT = Path(mlc_course.__file__).resolve().parent.parent
-START_PAGE = "notebooks/index.ipynb"
 HIGHEST_PORT = 65535
 # Lectures from JupyterLab: the slides' addresses, and a card on the launcher that opens their list.
 LECTURES = (
     "--ServerApp.jpserver_extensions=mlc_course.lecture.server=True",
-    f"--LabApp.extra_labextensions_path={ROOT / 'mlc_course/lecture/labextension'}",
+    f"--LabApp.extra_labextensions_path={PACKAGE / 'lecture/labextension'}",
 )
 
 
-def command(root: Path = ROOT, *, browser: bool, port: int | None) -> list[str]:
+def command(root: Path, *, browser: bool, port: int | None) -> list[str]:
     """The command line of JupyterLab, serving ``root`` and opening its start page.
 
-    Raises ``UsageError`` when ``root`` has no lessons, as an installed package has none, and for
-    a port that does not exist.
+    Raises ``UsageError`` for a port that does not exist.
     """
     if port is not None and not 0 <= port <= HIGHEST_PORT:
         raise UsageError("lab: no such port", expected=f"0 to {HIGHEST_PORT}", got=port)
-    if not (root / START_PAGE).is_file():
-        raise UsageError(
-            "lab: the lessons are not here",
-            expected=START_PAGE,
-            got=f"no such file in {root}",
-            hint="install from a checkout of the course: make lab",
-        )
     words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
     words += [f"--LabApp.default_url=/lab/tree/{START_PAGE}", *LECTURES]
     # The address is all that is left of the log, unless something goes wrong.
@@ -71,9 +63,12 @@ def has_browser(environ: Mapping[str, str] = os.environ, platform: str = sys.pla
 def run(*, browser: bool, port: int | None) -> int:
     """Become JupyterLab: it takes this process over, and Ctrl-C is its own.
 
-    Raises ``MachineError`` when JupyterLab cannot be started.
+    It serves the folder of the course that this is, or is in. Raises ``UsageError`` where there are
+    no lessons, ``MissingPackage`` without JupyterLab, and ``MachineError`` when it does not start.
     """
-    words = command(browser=browser and has_browser(), port=port)
+    words = command(course_folder(), browser=browser and has_browser(), port=port)
+    if find_spec("jupyterlab") is None:
+        raise MissingPackage("lab: JupyterLab is not installed", hint=install("lab"))
     print("JupyterLab prints its address below. Ctrl-C, twice, stops it.", flush=True)
     try:
         os.execve(words[0], words, environment())

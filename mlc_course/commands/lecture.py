@@ -5,12 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mlc_course.commands.lab import ROOT, has_browser
+from mlc_course.commands.lab import has_browser
 from mlc_course.commands.output import NOWHERE, Results, write_text
+from mlc_course.course_files import course_folder, origin
 from mlc_course.errors import UsageError
 from mlc_course.lecture import build, lesson_notebook, load, outdated, read_deck, record, serve
 
-NOTEBOOKS = ROOT / "notebooks"
+
+def lessons() -> Path:
+    """Return the folder of the lessons around here, or of those that the package carries."""
+    try:
+        return course_folder() / "notebooks"
+    except UsageError:
+        return origin() / "notebooks"
 
 
 def run(
@@ -21,14 +28,14 @@ def run(
     poll_port: int | None,
     as_recording: bool,
     html_path: Path | None,
-    notebooks: Path = NOTEBOOKS,
+    notebooks: Path | None = None,
     results: Results = NOWHERE,
 ) -> int:
     """Give a lesson, record it, or write its slides to a file.
 
     Raises ``UsageError`` for a lesson that does not exist, and for results of a live lecture.
     """
-    notebook = lesson_notebook(notebooks, lesson)
+    notebook = lesson_notebook(notebooks or lessons(), lesson)
     if results and not (as_recording or html_path):
         raise UsageError(
             "lecture: a live lecture has no results",

@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from typing import TYPE_CHECKING
 
-import igraph
+from mlc_course.extras import on_demand
+
+if TYPE_CHECKING:
+    import igraph
+else:
+    igraph = on_demand("igraph", "bench")
 
 GAP, PASSING = 17.0, 8.0  # between boxes; the width that an arrow takes where it passes a row
 

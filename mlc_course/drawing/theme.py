@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import io
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-from matplotlib.axis import Axis
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from mlc_course.extras import on_demand
+
+if TYPE_CHECKING:
+    import matplotlib as mpl
+    from matplotlib import ticker
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+else:
+    mpl, ticker = on_demand("matplotlib", "bench"), on_demand("matplotlib.ticker", "bench")
 
 OURS, NUMPY, ROOF = "#0072b2", "#d55e00", "#009e73"  # blue, vermilion, green
 INK, PAPER, TINT = "#222221", "#fffffe", "#e6eef5"
@@ -54,8 +59,8 @@ def svg_text(figure: Figure) -> str:
 def round_ticks(axis: Axis, low: float, high: float) -> None:
     """Label a logarithmic axis with round numbers, written out (200, not 2 x 10^2)."""
     ticks = round_numbers(low, high)
-    axis.set_major_locator(FixedLocator(ticks))
-    axis.set_minor_locator(NullLocator())
+    axis.set_major_locator(ticker.FixedLocator(ticks))
+    axis.set_minor_locator(ticker.NullLocator())
     axis.set_ticklabels([f"{tick:,.6g}" for tick in ticks])
 
 
@@ -65,7 +70,7 @@ def round_numbers(low: float, high: float) -> list[float]:
     if high / low < 6:
         ticks: list[float] = []
         nearest = (high / low) ** 0.1
-        for tick in MaxNLocator(7).tick_values(low, high)[::-1]:
+        for tick in ticker.MaxNLocator(7).tick_values(low, high)[::-1]:
             if low <= tick <= high and (not ticks or ticks[0] / tick >= nearest):
                 ticks.insert(0, float(tick))
     else:

@@ -11,7 +11,10 @@ from dataclasses import asdict
 from importlib import resources
 from typing import Any
 
-import mistune
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    import mistune
 
 from mlc_course.errors import UsageError
 from mlc_course.lecture.recording import Recording, outdated

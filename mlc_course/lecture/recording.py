@@ -20,8 +20,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from tqdm.auto import tqdm
+
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    import nbformat
 
 from mlc_course.errors import CourseError, UsageError
 from mlc_course.lecture.slides import Deck, read_deck

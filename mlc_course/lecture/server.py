@@ -10,10 +10,13 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-from jupyter_server.base.handlers import JupyterHandler
-from jupyter_server.serverapp import ServerApp
-from jupyter_server.utils import url_path_join
-from tornado import web
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    from jupyter_server.base.handlers import JupyterHandler
+    from jupyter_server.serverapp import ServerApp
+    from jupyter_server.utils import url_path_join
+    from tornado import web
 
 from mlc_course.errors import CourseError, MachineError, UsageError
 from mlc_course.lecture.page import build, list_page

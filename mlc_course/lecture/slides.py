@@ -24,7 +24,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import nbformat
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    import nbformat
 
 from mlc_course.errors import UsageError, check_known, did_you_mean
 

@@ -11,8 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import traitlets
-from ipywidgets.widgets import widget as ipywidgets_widget
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    import traitlets
+    from ipywidgets.widgets import widget as ipywidgets_widget
 
 from mlc_course.lessons.kit import Choice, Widget
 

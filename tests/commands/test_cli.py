@@ -10,7 +10,7 @@ import pytest
 
 from mlc_course import __version__
 from mlc_course.commands import cli, lab
-from mlc_course.errors import CourseError, SizeError, UsageError
+from mlc_course.errors import MissingPackage, SizeError
 
 
 def raising(error: BaseException) -> cli.AddCommand:
@@ -52,6 +52,7 @@ def test_too_little_memory_is_no_traceback(capsys: pytest.CaptureFixture[str]) -
 
 SHORTEST = {
     "doctor": [],
+    "init": ["folder"],
     "lab": [],
     "ladder": ["matmul"],
     "tune": ["matmul"],
@@ -161,10 +162,10 @@ def test_the_lab_without_a_browser_only_prints_the_address(checkout: Path) -> No
     assert {"--no-browser", "--port=9000"} <= set(words)
 
 
-def test_the_lab_without_lessons_says_how_to_get_them(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="checkout"):
-        lab.command(tmp_path, browser=False, port=None)
-    assert issubclass(UsageError, CourseError)
+def test_the_lab_without_jupyterlab_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab, "find_spec", lambda _: None)
+    with pytest.raises(MissingPackage, match=r"mlc-course\[lab\]"):
+        lab.run(browser=False, port=None)
 
 
 def test_the_lab_finds_the_programs_of_its_own_python_first() -> None:

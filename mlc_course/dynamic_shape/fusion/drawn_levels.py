@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from matplotlib import rc_context
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from mlc_course.drawing import INK, OURS, PAPER, STYLE, TINT, WIDTH_IN
 from mlc_course.dynamic_shape.fusion.flow import Flow
 from mlc_course.dynamic_shape.fusion.planner import Plan
+from mlc_course.extras import on_demand
+
+if TYPE_CHECKING:
+    import matplotlib as mpl
+else:
+    mpl = on_demand("matplotlib", "bench")
 
 LINE_IN = 0.24  # a line's height
 
 
-def levels_picture(plans: Sequence[Plan]) -> Figure:
+def levels_picture(plans: Sequence[Plan]) -> mpl.figure.Figure:
     """Draw plans of one program beside each other.
 
     An operator has its kernel's number in each column; a box begins where another kernel does.
@@ -22,8 +26,10 @@ def levels_picture(plans: Sequence[Plan]) -> Figure:
     function = plans[0].module.function
     flow = Flow(function)
     values = [value for value in flow.equations if not flow.is_call(value)]
-    with rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH_IN, LINE_IN * (len(values) + 4)), layout="constrained")
+    with mpl.rc_context(STYLE):
+        figure = mpl.figure.Figure(
+            figsize=(WIDTH_IN, LINE_IN * (len(values) + 4)), layout="constrained"
+        )
         axes = figure.subplots()
         for column, plan in enumerate(plans):
             number = {

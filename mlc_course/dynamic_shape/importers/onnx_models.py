@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx
-from onnx import inliner, numpy_helper
 
 from mlc_course.dynamic_shape.importers.known_values import (
     SHORT,
@@ -44,9 +42,18 @@ from mlc_course.dynamic_shape.ir import (
     is_name,
     parse_constraint,
 )
-from mlc_course.errors import CourseError, ShapeError, UsageError
+from mlc_course.errors import CourseError, MissingPackage, ShapeError, UsageError
+from mlc_course.extras import on_demand
 
-Source = str | os.PathLike[str] | onnx.ModelProto
+if TYPE_CHECKING:
+    import onnx
+    import onnx.inliner
+    import onnx.numpy_helper
+
+    Source = str | os.PathLike[str] | onnx.ModelProto
+else:
+    onnx = on_demand("onnx", "onnx")
+    Source = Any
 OWN_DOMAINS = ("", "ai.onnx")
 OLDEST = 13  # of the operator sets; before it, axes and broadcasting had other rules
 EXACT = 2**11  # whole numbers up to it are floats of 16 bits
@@ -82,8 +89,10 @@ def _loaded(source: Source) -> onnx.ModelProto:
     try:
         model = source if isinstance(source, onnx.ModelProto) else onnx.load(os.fspath(source))
         if model.functions:
-            model = inliner.inline_local_functions(model)
+            model = onnx.inliner.inline_local_functions(model)
         return model
+    except MissingPackage:
+        raise
     except Exception as error:  # of the file, of protobuf, or of what inlines functions
         raise UsageError("no model of ONNX", expected="an .onnx file", got=error) from None
 
@@ -307,7 +316,7 @@ def _place(node: onnx.NodeProto) -> str:
 def _array(tensor: onnx.TensorProto) -> Array:
     _dtype(tensor.data_type, tensor.name)
     try:
-        return numpy_helper.to_array(tensor)
+        return onnx.numpy_helper.to_array(tensor)
     except (OSError, ValueError, TypeError, onnx.checker.ValidationError) as error:
         raise UsageError(f"weight {tensor.name}", expected="an array", got=error) from None
 

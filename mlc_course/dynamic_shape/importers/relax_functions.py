@@ -7,7 +7,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from tvm.ir.prim import expr as prim
+
+from mlc_course.extras import brought_by
+
+with brought_by():
+    from tvm.ir.prim import expr as prim
 
 from mlc_course.dynamic_shape.importers.building import Building
 from mlc_course.dynamic_shape.ir import (

@@ -6,7 +6,10 @@ import hashlib
 from collections import Counter
 from pathlib import Path
 
-from jinja2 import Environment
+from mlc_course.extras import brought_by
+
+with brought_by("grade"):
+    from jinja2 import Environment
 
 from mlc_course.errors import UsageError
 from mlc_course.grading.course.grader import Marks, TestMarks

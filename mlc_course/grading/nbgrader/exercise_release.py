@@ -18,13 +18,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbconvert.exporters import NotebookExporter
-from nbgrader.api import Gradebook
-from nbgrader.converters import GenerateAssignment
-from nbgrader.coursedir import CourseDirectory
-from nbgrader.nbgraderformat import SchemaTooNewError, SchemaTooOldError, ValidationError
-from nbgrader.preprocessors import SaveCells
-from traitlets.config.loader import Config, PyFileConfigLoader
+from mlc_course.extras import brought_by
+
+with brought_by("grade"):
+    from nbconvert.exporters import NotebookExporter
+    from nbgrader.api import Gradebook
+    from nbgrader.converters import GenerateAssignment
+    from nbgrader.coursedir import CourseDirectory
+    from nbgrader.nbgraderformat import SchemaTooNewError, SchemaTooOldError, ValidationError
+    from nbgrader.preprocessors import SaveCells
+    from traitlets.config.loader import Config, PyFileConfigLoader
 
 import mlc_course
 from mlc_course.errors import CourseError, UsageError

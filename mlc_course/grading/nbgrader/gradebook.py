@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import nbformat
-from nbformat.v4 import new_markdown_cell, new_notebook
-from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.coursedir import CourseDirectory
+from mlc_course.extras import brought_by
+
+with brought_by("grade"):
+    import nbformat
+    from nbformat.v4 import new_markdown_cell, new_notebook
+    from nbgrader.api import Gradebook, MissingEntry
+    from nbgrader.coursedir import CourseDirectory
 
 from mlc_course.errors import UsageError
 from mlc_course.grading.nbgrader.exercise_release import (

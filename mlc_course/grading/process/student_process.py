@@ -10,8 +10,11 @@ import traceback
 from dataclasses import asdict
 from typing import Any
 
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
+from mlc_course.extras import brought_by
+
+with brought_by("grade"):
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
 
 from mlc_course.grading.process import values
 from mlc_course.grading.process.answers import own_error, produce

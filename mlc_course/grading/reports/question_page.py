@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jinja2 import Environment
+from mlc_course.extras import brought_by
+
+with brought_by("grade"):
+    from jinja2 import Environment
 
 from mlc_course.grading.reports.by_hand import Given, Place, Points
 from mlc_course.grading.reports.questions import Question

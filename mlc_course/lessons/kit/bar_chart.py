@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from matplotlib.axes import Axes
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    from matplotlib.axes import Axes
 
 from mlc_course.drawing import INK, NUMPY, OURS, TINT, round_ticks
 from mlc_course.errors import check_known

@@ -11,7 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-import matplotlib as mpl
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    import matplotlib as mpl
 
 from mlc_course.drawing import PAGE_INK, PAGE_PAPER, document, text
 from mlc_course.errors import UsageError

@@ -7,8 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import traitlets
-from IPython.display import HTML
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    import traitlets
+    from IPython.display import HTML
 
 from mlc_course.errors import UsageError
 from mlc_course.lessons.kit.widget import Widget, one_of, table

@@ -7,7 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from IPython.display import HTML
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    from IPython.display import HTML
 
 from mlc_course.drawing import NUMPY, PAGE_INK, PAGE_OURS, document, text, width
 from mlc_course.drawing import line as coloured_line

@@ -6,7 +6,10 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-import traitlets
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    import traitlets
 
 from mlc_course.errors import UsageError
 from mlc_course.lessons.kit.comparison import one_program, side_by_side

@@ -11,9 +11,12 @@ from importlib import resources
 from threading import Event
 from typing import Any, TypeVar
 
-import anywidget
-import traitlets
-from IPython.core.getipython import get_ipython
+from mlc_course.extras import brought_by
+
+with brought_by("lab"):
+    import anywidget
+    import traitlets
+    from IPython.core.getipython import get_ipython
 
 from mlc_course.errors import CourseError, UsageError, check_known
 from mlc_course.parallel import interruptible

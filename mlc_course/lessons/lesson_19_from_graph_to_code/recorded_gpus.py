@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
+from mlc_course.course_files import origin
+
+RESULTS = origin() / "benchmarks" / "results"
 NOT_MEASURED = "Times on a GPU: not yet measured."
 
 

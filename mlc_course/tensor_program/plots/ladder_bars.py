@@ -9,11 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from mlc_course.drawing import (
     INK,
@@ -28,6 +24,7 @@ from mlc_course.drawing import (
     svg_text,
 )
 from mlc_course.errors import UsageError
+from mlc_course.extras import on_demand
 from mlc_course.measure import mark
 from mlc_course.tensor_program.ladders import (
     Record,
@@ -37,6 +34,13 @@ from mlc_course.tensor_program.ladders import (
     setback_mark,
 )
 from mlc_course.units import milliseconds, plural, times
+
+if TYPE_CHECKING:
+    import matplotlib as mpl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+else:
+    mpl = on_demand("matplotlib", "bench")
 
 ROW_IN, FRAME_IN = 0.34, 2.05
 MACHINES_FOOT = (
@@ -62,7 +66,7 @@ def ladder_figure(
         )
     with mpl.rc_context(STYLE):
         height = FRAME_IN + ROW_IN * max(len(names), 1)
-        figure = Figure(figsize=(WIDTH_IN, height))
+        figure = mpl.figure.Figure(figsize=(WIDTH_IN, height))
         axes = figure.add_subplot()
         _time_axis(axes, _seconds(record))
         _rows(axes, names, selected)
@@ -103,7 +107,7 @@ def machines_figure(records: Sequence[Record]) -> Figure:
     names = [rung["name"] for rung in first["rungs"]]
     with mpl.rc_context(STYLE):
         height = FRAME_IN + 0.65 + ROW_IN * len(names)
-        figure = Figure(figsize=(WIDTH_IN, height))
+        figure = mpl.figure.Figure(figsize=(WIDTH_IN, height))
         panels = figure.subplots(1, len(records), sharex=True, sharey=True, squeeze=False)[0]
         _time_axis(panels[0], [seconds for record in records for seconds in _seconds(record)])
         ticks = panels[0].get_xticks()[::2]  # all of them are too many for a panel

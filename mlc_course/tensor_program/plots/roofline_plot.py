@@ -8,11 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from mlc_course.drawing import (
     INK,
@@ -27,9 +23,17 @@ from mlc_course.drawing import (
     svg_text,
 )
 from mlc_course.errors import UsageError, check_known
+from mlc_course.extras import on_demand
 from mlc_course.measure import mark
 from mlc_course.tensor_program.ladders import Point, Record, headline, made_on, points, roofs_of
 from mlc_course.tensor_program.memory import Roofs
+
+if TYPE_CHECKING:
+    import matplotlib as mpl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+else:
+    mpl = on_demand("matplotlib", "bench")
 
 LABEL_IN = 0.27  # from one name to the next
 NAMES_FROM = 1.03  # of the width of the axes
@@ -59,7 +63,7 @@ def roofline_figure(
     check_known("no such level of memory", source, bandwidths)
     with mpl.rc_context(STYLE):
         height = max(5.2, 1.6 + LABEL_IN * len(programs))
-        figure = Figure(figsize=(WIDTH_IN, height))
+        figure = mpl.figure.Figure(figsize=(WIDTH_IN, height))
         axes = figure.add_subplot()
         figure.subplots_adjust(0.09, (1.0 if foot else 0.72) / height, 0.78, 1 - 0.5 / height)
         _axes(axes, programs, roofs, bandwidths, source)

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import tvm
 from numpy.typing import NDArray
-from tvm import relax
-from tvm.ir.expr import Constant
-from tvm.ir.transform import Sequential
-from tvm.relax import BlockBuilder, op, transform
-from tvm.relax.dpl import is_const, is_op, rewrite_call, wildcard
+
+from mlc_course.extras import brought_by
+
+with brought_by():
+    import tvm
+    from tvm import relax
+    from tvm.ir.expr import Constant
+    from tvm.ir.transform import Sequential
+    from tvm.relax import BlockBuilder, op, transform
+    from tvm.relax.dpl import is_const, is_op, rewrite_call, wildcard
 
 from mlc_course.errors import SizeError, UsageError, check_known
 from mlc_course.tensor_program.tir.tvm import IRModule, cpu_target

@@ -19,31 +19,35 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import tvm
-import tvm_ffi
 from numpy.typing import NDArray
-from tvm import IRModule, libinfo, te, tirx
-from tvm.ir import Node, Op, PrimType, Range
-from tvm.ir.expr import Call, StringImm, TensorLoad
-from tvm.ir.transform import PassContext
-from tvm.ir.utils import derived_object
-from tvm.s_tir import SBlock, SBlockRealize, Schedule, TensorIntrin
-from tvm.s_tir import meta_schedule as meta_schedule
-from tvm.s_tir import transform as s_tir_transform
-from tvm.s_tir.schedule import LoopRV, SBlockRV, Trace
-from tvm.s_tir.schedule.schedule import ScheduleError
-from tvm.script import from_source
-from tvm.script import tirx as T
-from tvm.script.ir_builder import IRBuilder
-from tvm.script.ir_builder import tirx as tir_builder
-from tvm.support import cc
-from tvm.support.popen_pool import PopenPoolExecutor
-from tvm.sym import Analyzer, detect_linear_equation, iter_map_simplify
-from tvm.target import Target, codegen
-from tvm.tirx import PrimFunc
-from tvm.tirx.analysis import undefined_vars
-from tvm.tirx.buffer import BufferType
-from tvm_ffi import Array
+
+from mlc_course.extras import brought_by
+
+with brought_by():
+    import tvm
+    import tvm_ffi
+    from tvm import IRModule, libinfo, te, tirx
+    from tvm.ir import Node, Op, PrimType, Range
+    from tvm.ir.expr import Call, StringImm, TensorLoad
+    from tvm.ir.transform import PassContext
+    from tvm.ir.utils import derived_object
+    from tvm.s_tir import SBlock, SBlockRealize, Schedule, TensorIntrin
+    from tvm.s_tir import meta_schedule as meta_schedule
+    from tvm.s_tir import transform as s_tir_transform
+    from tvm.s_tir.schedule import LoopRV, SBlockRV, Trace
+    from tvm.s_tir.schedule.schedule import ScheduleError
+    from tvm.script import from_source
+    from tvm.script import tirx as T
+    from tvm.script.ir_builder import IRBuilder
+    from tvm.script.ir_builder import tirx as tir_builder
+    from tvm.support import cc
+    from tvm.support.popen_pool import PopenPoolExecutor
+    from tvm.sym import Analyzer, detect_linear_equation, iter_map_simplify
+    from tvm.target import Target, codegen
+    from tvm.tirx import PrimFunc
+    from tvm.tirx.analysis import undefined_vars
+    from tvm.tirx.buffer import BufferType
+    from tvm_ffi import Array
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import runs_as_written, stand_in, usable_cores
