@@ -153,8 +153,16 @@ def checkout(tmp_path: Path) -> Path:
 def test_the_lab_opens_on_the_start_page(checkout: Path) -> None:
     words = lab.command(checkout, browser=True, port=None)
     assert f"--ServerApp.root_dir={checkout}" in words
-    assert "--LabApp.default_url=/lab/tree/notebooks/index.ipynb" in words
+    assert set(lab.START) <= set(words) and not any("default_url" in word for word in words)
     assert not any("browser" in word or "port" in word for word in words[1:])
+
+
+def test_only_an_instructor_s_lab_has_the_tools_of_nbgrader(checkout: Path) -> None:
+    student, instructor = (
+        lab.command(checkout, browser=False, port=None, instructor=each) for each in (False, True)
+    )
+    assert set(student) - set(instructor) == set(lab.FOR_STUDENTS)
+    assert set(instructor) <= set(student)
 
 
 def test_the_lab_without_a_browser_only_prints_the_address(checkout: Path) -> None:
