@@ -71,7 +71,7 @@ def has_browser(environ: Mapping[str, str] = os.environ, platform: str = sys.pla
     return True
 
 
-def run(*, browser: bool, port: int | None, instructor: bool) -> int:
+def run(*, browser: bool, port: int | None, instructor: bool = False) -> int:
     """Become JupyterLab: it takes this process over, and Ctrl-C is its own.
 
     It serves the folder of the course that this is, or is in. Raises ``UsageError`` where there are

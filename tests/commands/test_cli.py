@@ -10,6 +10,7 @@ import pytest
 
 from mlc_course import __version__
 from mlc_course.commands import cli, lab
+from mlc_course.course_files import START_PAGE
 from mlc_course.errors import MissingPackage, SizeError
 
 
@@ -144,7 +145,7 @@ def test_what_is_no_number_is_a_usage_error(words: list[str]) -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    page = tmp_path / lab.START_PAGE
+    page = tmp_path / START_PAGE
     page.parent.mkdir()
     page.touch()
     return tmp_path
