@@ -87,6 +87,7 @@ grade-demo: setup ## grade the honest and the cheating submissions of the tests,
 
 docs: setup ## fill the sample output in README.md and docs/ from real runs and recorded results
 	@$(BIN)/python docs/samples.py
+	@$(BIN)/python docs/start_page.py
 
 exercises: setup ## generate exercises/ from solutions/, and tell the gradebook what is graded
 	@$(BIN)/python -m mlc_course.grading.nbgrader.exercise_release

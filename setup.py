@@ -10,7 +10,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 # What `mlc-course init` lays out, and recorded times that lesson 19 prints. No solutions.
-COURSE = ("notebooks/*.ipynb", "exercises/*/*.ipynb", "docs/*.md", "docs/*.svg")
+COURSE = ("notebooks/*.ipynb", "notebooks/*.svg", "exercises/*/*.ipynb", "docs/*.md", "docs/*.svg")
 COURSE += ("benchmarks/results/gpu_*.json",)
 
 

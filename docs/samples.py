@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import re
 import runpy
@@ -43,6 +42,7 @@ from mlc_course.mugraph.gpu_text import CUDA, source_of
 from mlc_course.mugraph.ir import parse
 from mlc_course.mugraph.programs import published, workload
 from mlc_course.mugraph.thread_kernels import Gpu, thread_program
+from mlc_course.start import read_course
 from mlc_course.tensor_program.ladders import Record, load, made_on, record
 from mlc_course.tensor_program.ladders import ladder as find_ladder
 from mlc_course.tensor_program.plots import machines_drawing, save_machines
@@ -63,7 +63,6 @@ REFUSED_LINES = (
     "u8 A in 0..300 -> u8 O: A",
     "s32 A, s32 B -> s32 O: A * B",
 )
-LESSON = re.compile(r"^\| (\d+) \| \[([^\]]+)\]\(([^)]+)\) \|", re.M)
 
 
 def recorded(name: str) -> Record:
@@ -148,12 +147,9 @@ def wrong_name() -> str:
 
 
 def lessons() -> str:
-    """The lessons of the start page."""
-    index = json.loads((ROOT / "notebooks" / "index.ipynb").read_text(encoding="utf-8"))
-    page = "\n".join("".join(cell["source"]) for cell in index["cells"])
-    found = [
-        f"| {int(n):02} | [{title}](notebooks/{file}) |" for n, title, file in LESSON.findall(page)
-    ]
+    """The lessons that the map of the course has, without those that are still to come."""
+    ready = (each for each in read_course().lessons if not each.is_coming)
+    found = [f"| {each.number:02} | [{each.title}]({each.notebook}) |" for each in ready]
     return rows("| | lesson |", *found)
 
 

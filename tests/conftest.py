@@ -68,6 +68,7 @@ def own_caches(config: pytest.Config) -> None:
     folder = tempfile.mkdtemp(prefix="mlc-course-caches-")
     os.environ["XDG_CACHE_HOME"] = folder
     os.environ["MLC_COURSE_RULES"] = str(Path(folder, "rules.json"))
+    os.environ["MLC_COURSE_PROGRESS"] = str(Path(folder, "progress.json"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 

@@ -25,6 +25,7 @@ ROOMS = (
     "mlc_course.machine",
     "mlc_course.provenance",
     "mlc_course.parallel",
+    "mlc_course.progress",
     "mlc_course.drawing",
     "mlc_course.tensor_program",
     "mlc_course.tensor_program.tir",
@@ -92,6 +93,7 @@ ROOMS = (
     "mlc_course.lessons.kit",
     "mlc_course.lessons.lesson_*",  # none imports another
     "mlc_course.lecture",
+    "mlc_course.start",
     "mlc_course.commands",
 )
 LESSON = re.compile(r"mlc_course\.lessons\.lesson_\w+")

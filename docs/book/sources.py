@@ -16,6 +16,7 @@ from mlc_course import errors, exercise, grading
 from mlc_course.lecture import VIEW, Recording, load, outdated, path_of, read_deck, record
 from mlc_course.lecture.page import embedded, widgets
 from mlc_course.lecture.slides import LESSONS
+from mlc_course.start import ENGLISH, WORDS, map_html, read_course
 
 HERE = Path(__file__).parent
 PAGES = ("README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "docs/*.md")
@@ -113,16 +114,20 @@ def output(kept: dict[str, Any]) -> Any:
 
 
 def front(made: dict[str, Recording]) -> str:
-    """Return the first page, with the table of lessons of the course's start page."""
-    start = nbformat.read(ROOT / "notebooks" / "index.ipynb", as_version=4)
-    (table,) = (cell.source for cell in start.cells if cell.id == "lessons")
-    lessons = re.sub(r"\]\((?=\d)", "](notebooks/", table.replace("](../", "]("))
+    """Return the first page, with the map of the course's start page."""
+    drawn = map_html(
+        read_course(ROOT),
+        WORDS[ENGLISH],
+        link=lambda path: f"{path[: -len('ipynb')]}html",
+        styles="",
+    )
+    shown = f"```{{raw}} html\n{drawn}\n```"
     dates: dict[str, set[str]] = {}
     for each in made.values():
         dates.setdefault(each.machine, set()).add(each.date)
     labels = [f"{machine}, {' and '.join(sorted(days))}" for machine, days in dates.items()]
     text = (HERE / "index.md").read_text(encoding="utf-8")
-    return text.replace("{lessons}", lessons).replace("{machines}", "; ".join(labels))
+    return text.replace("{map}", shown).replace("{machines}", "; ".join(labels))
 
 
 def reference() -> Iterator[tuple[str, str]]:

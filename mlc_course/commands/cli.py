@@ -108,6 +108,9 @@ def add_lab(subparsers: Subparsers) -> None:
         "--no-browser", dest="browser", action="store_false", help="only print the address"
     )
     parser.add_argument("--port", type=int, help="default: the first free one from 8888 on")
+    parser.add_argument(
+        "--instructor", action="store_true", help="with nbgrader's menu, formgrader and all"
+    )
 
 
 def add_ladder(subparsers: Subparsers) -> None:

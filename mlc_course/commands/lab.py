@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from mlc_course.course_files import PACKAGE, START_PAGE, course_folder
+from mlc_course.course_files import PACKAGE, course_folder
 from mlc_course.errors import MachineError, MissingPackage, UsageError
 from mlc_course.extras import install
 
@@ -19,9 +19,20 @@ LECTURES = (
     "--ServerApp.jpserver_extensions=mlc_course.lecture.server=True",
     f"--LabApp.extra_labextensions_path={PACKAGE / 'lecture/labextension'}",
 )
+# The start page, which JupyterLab shows where it is asked for no file.
+START = (
+    "--ServerApp.jpserver_extensions=mlc_course.start.server=True",
+    f"--LabApp.extra_labextensions_path={PACKAGE / 'start/labextension'}",
+)
+# Students do not meet the tools of nbgrader that an instructor uses.
+FOR_STUDENTS = (
+    "--ServerApp.jpserver_extensions=mlc_course.start.for_students=True",
+    "--ServerApp.jpserver_extensions=nbgrader.server_extensions.formgrader=False",
+    "--ServerApp.jpserver_extensions=nbgrader.server_extensions.course_list=False",
+)
 
 
-def command(root: Path, *, browser: bool, port: int | None) -> list[str]:
+def command(root: Path, *, browser: bool, port: int | None, instructor: bool = False) -> list[str]:
     """The command line of JupyterLab, serving ``root`` and opening its start page.
 
     Raises ``UsageError`` for a port that does not exist.
@@ -29,7 +40,7 @@ def command(root: Path, *, browser: bool, port: int | None) -> list[str]:
     if port is not None and not 0 <= port <= HIGHEST_PORT:
         raise UsageError("lab: no such port", expected=f"0 to {HIGHEST_PORT}", got=port)
     words = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
-    words += [f"--LabApp.default_url=/lab/tree/{START_PAGE}", *LECTURES]
+    words += [*LECTURES, *START, *(() if instructor else FOR_STUDENTS)]
     # The address is all that is left of the log, unless something goes wrong.
     words += ["--ServerApp.log_level=ERROR", "--LabApp.log_level=ERROR"]
     if not browser:
@@ -60,13 +71,15 @@ def has_browser(environ: Mapping[str, str] = os.environ, platform: str = sys.pla
     return True
 
 
-def run(*, browser: bool, port: int | None) -> int:
+def run(*, browser: bool, port: int | None, instructor: bool = False) -> int:
     """Become JupyterLab: it takes this process over, and Ctrl-C is its own.
 
     It serves the folder of the course that this is, or is in. Raises ``UsageError`` where there are
     no lessons, ``MissingPackage`` without JupyterLab, and ``MachineError`` when it does not start.
     """
-    words = command(course_folder(), browser=browser and has_browser(), port=port)
+    words = command(
+        course_folder(), browser=browser and has_browser(), port=port, instructor=instructor
+    )
     if find_spec("jupyterlab") is None:
         raise MissingPackage("lab: JupyterLab is not installed", hint=install("lab"))
     print("JupyterLab prints its address below. Ctrl-C, twice, stops it.", flush=True)

@@ -10,6 +10,7 @@ import pytest
 
 from mlc_course import __version__
 from mlc_course.commands import cli, lab
+from mlc_course.course_files import START_PAGE
 from mlc_course.errors import MissingPackage, SizeError
 
 
@@ -144,7 +145,7 @@ def test_what_is_no_number_is_a_usage_error(words: list[str]) -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    page = tmp_path / lab.START_PAGE
+    page = tmp_path / START_PAGE
     page.parent.mkdir()
     page.touch()
     return tmp_path
@@ -153,8 +154,16 @@ def checkout(tmp_path: Path) -> Path:
 def test_the_lab_opens_on_the_start_page(checkout: Path) -> None:
     words = lab.command(checkout, browser=True, port=None)
     assert f"--ServerApp.root_dir={checkout}" in words
-    assert "--LabApp.default_url=/lab/tree/notebooks/index.ipynb" in words
+    assert set(lab.START) <= set(words) and not any("default_url" in word for word in words)
     assert not any("browser" in word or "port" in word for word in words[1:])
+
+
+def test_only_an_instructor_s_lab_has_the_tools_of_nbgrader(checkout: Path) -> None:
+    student, instructor = (
+        lab.command(checkout, browser=False, port=None, instructor=each) for each in (False, True)
+    )
+    assert set(student) - set(instructor) == set(lab.FOR_STUDENTS)
+    assert set(instructor) <= set(student)
 
 
 def test_the_lab_without_a_browser_only_prints_the_address(checkout: Path) -> None:

@@ -109,7 +109,7 @@ def test_the_start_page_links_lessons_exercises_and_the_glossary_and_nothing_els
     assert set(re.findall(r"\(([^)]+\.ipynb)\)", text)) == wanted
 
 
-ROW = re.compile(r"^\| (\d+) \| \[([^\]]+)\]\(([^)]+)\) \| (.+?) \| \[open\]", re.MULTILINE)
+ROW = re.compile(r"^\| (\d+) \| \[([^\]]+)\]\(([^)]+)\) \| (.+?) \| \d+ min \|", re.MULTILINE)
 
 
 def title_and_question(path: Path) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mlc_course import progress
 from mlc_course.errors import TooNoisy, UnmetCheck
 from mlc_course.grading.process import (
     Bench,
@@ -148,6 +149,7 @@ def check(subject: Subject, *checks: Check, worth: float | None = None) -> None:
     if any(each.verdict is Verdict.UNMET for each in findings):
         raise NotYet(findings)
     print("\n".join(map(str, findings)))
+    progress.met(progress.under_way())
 
 
 def findings_here(demand: Demand) -> list[Finding]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from mlc_course import progress
 from mlc_course.drawing import GREEN
 from mlc_course.grading.checks import Demand, findings_here
 from mlc_course.grading.process import Finding, Subject, Verdict
@@ -78,6 +79,8 @@ class Blank:
         """Judge what was written; never raises for what a reader may write."""
         findings = tuple(findings_here(self.demand(written)))
         right = all(each.verdict is Verdict.MET for each in findings)
+        if right:
+            progress.met(progress.named(self))
         return Judged(findings, not right and is_empty(written), self.hints, self.answer)
 
 

@@ -1,0 +1,113 @@
+"""What the start page's server extensions answer, hide, and leave alone."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mlc_course import progress
+from mlc_course.start import WORDS, read_course, start_page
+from mlc_course.start.for_students import hidden_plugins, hide_from_students
+
+ROOT = Path(__file__).parent.parent.parent
+FIRST = read_course().lessons[0]
+
+
+def docs_start_page() -> Any:
+    spec = importlib.util.spec_from_file_location("start_page", ROOT / "docs" / "start_page.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_that_has_not_run_shows_what_the_notebooks_say() -> None:
+    assert docs_start_page().stale() == [], "out of date; make docs"
+
+
+def test_a_lesson_that_was_renamed_makes_the_page_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = docs_start_page()
+    course = read_course()
+    monkeypatch.setattr(
+        module, "read_course", lambda: type(course)(course.lessons[1:], course.paths)
+    )
+    assert module.stale() == ["index.ipynb", "course_map.svg"]
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(progress.PROGRESS_FILE, str(tmp_path / "progress.json"))
+    return tmp_path / "progress.json"
+
+
+def page(language: str = "en") -> str:
+    return start_page(ROOT, language, link=lambda path: f"/lab/tree/{path}")
+
+
+def test_the_page_tells_what_is_done_and_what_is_next(file: Path) -> None:
+    assert f'Next: <a href="/lab/tree/{FIRST.notebook}"' in page() and " hidden" in page()
+    progress.record([f"{FIRST.stem}/{name}" for name in FIRST.checks])
+    text = page()
+    assert (
+        f"{len(FIRST.checks)} of " in text
+        and f'Next: <a href="/lab/tree/{FIRST.notebook}' not in text
+    )
+    assert str(file) in text and "forget" in text
+    progress.record(
+        [f"{each.stem}/{name}" for each in read_course().lessons for name in each.checks]
+    )
+    assert WORDS["en"].all_done in page()
+
+
+def test_a_broken_record_is_as_if_nothing_were_done(file: Path) -> None:
+    file.write_text("{")
+    assert f'Next: <a href="/lab/tree/{FIRST.notebook}"' in page()
+
+
+def test_a_language_without_words_is_english() -> None:
+    assert WORDS["en"].about in page("xx")
+
+
+def test_a_choice_of_languages_is_shown_where_there_are_two(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert ('data-testid="language"' in page()) == (len(WORDS) > 1)
+    monkeypatch.setitem(WORDS, "xx", WORDS["en"])
+    assert '<option value="xx" selected>' in page("xx")
+
+
+def test_students_do_not_meet_the_instructor_s_tools(tmp_path: Path) -> None:
+    names = {each.removeprefix("@jupyter/nbgrader:") for each in hidden_plugins(tmp_path)}
+    assert names == {"menu", "formgrader", "create-assignment", "course-list", "assignment-list"}
+
+
+def test_a_class_with_released_assignments_has_their_list(tmp_path: Path) -> None:
+    (tmp_path / ".grading" / "exchange" / "mlc" / "outbound" / "05_loop_reorder").mkdir(
+        parents=True
+    )
+    names = {each.removeprefix("@jupyter/nbgrader:") for each in hidden_plugins(tmp_path)}
+    assert names == {"formgrader", "create-assignment", "course-list"}
+
+
+def test_what_others_hide_stays_hidden(tmp_path: Path) -> None:
+    settings = {"page_config_hook": lambda handler, config: {**config, "seen": True}}
+    app = SimpleNamespace(web_app=SimpleNamespace(settings=settings))
+    hide_from_students(app, tmp_path)
+    config = settings["page_config_hook"](None, {"disabledExtensions": ["@other:plugin"]})
+    assert config["seen"] and config["disabledExtensions"][0] == "@other:plugin"
+    assert "@jupyter/nbgrader:formgrader" in config["disabledExtensions"]
+
+
+def test_nbgrader_still_has_the_plugins_that_are_hidden() -> None:
+    """A new version may name them anew, and a student would meet them again."""
+    import sys
+
+    places = Path(sys.prefix) / "share/jupyter/labextensions/@jupyter/nbgrader/static"
+    text = "".join(path.read_text(encoding="utf-8") for path in places.glob("*.js"))
+    for name in hidden_plugins(ROOT / "nowhere"):
+        assert f'"{name}"' in text
+    assert '"@jupyter/nbgrader:validate-assignment"' in text
