@@ -101,6 +101,16 @@ def test_a_lesson_links_back_to_what_it_builds_on(path: Path) -> None:
     assert any(each < number(path) for each in linked(path)) or number(path) in UNFINISHED
 
 
+def test_a_lesson_links_all_that_the_map_says_it_builds_on() -> None:
+    course = pytest.importorskip("mlc_course.start.course")  # the start page's description
+    missing = {
+        number(path): absent
+        for path in LESSONS
+        if (absent := set(course.BUILDS_ON[number(path)]) - linked(path))
+    }
+    assert not missing.keys() - UNFINISHED
+
+
 @pytest.mark.parametrize(
     "path", [*LESSONS, FOLDER / "glossary.ipynb", *EXERCISES], ids=lambda path: path.stem
 )
