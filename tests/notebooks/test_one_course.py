@@ -10,6 +10,7 @@ import pytest
 from lesson_form import SAID
 from test_notebooks import FOLDER, LESSONS, ROOT, SOLUTIONS, prose, read
 
+from mlc_course.lecture import read_deck
 from mlc_course.mugraph.cost import target
 
 EXERCISES = sorted(SOLUTIONS.rglob("*.ipynb"))
@@ -124,6 +125,14 @@ def test_a_lesson_begins_with_its_minutes_and_its_exercise_for_class(path: Path)
     begins = BEGINS.search(first)
     assert begins or number(path) in UNFINISHED
     assert not begins or f"Exercise {begins[1]} is for class" in exercises
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_the_last_slide_names_the_exercises_and_the_lesson_after_this_one(path: Path) -> None:
+    walls = [line for cell in read_deck(path).cells for line in cell.wall.splitlines()]
+    (last,) = (line for line in walls if line.startswith("Next: "))
+    assert f"exercises {number(path)}" in last
+    assert set(NAMED.findall(last)) <= {(str(number(path) + 1), "")}
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
