@@ -56,11 +56,27 @@ def words(page: str) -> int:
     return len(page.split())
 
 
+def anchors(page: str) -> set[str]:
+    """The names by which the headings of a page are linked."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", page), re.M)
+    return {re.sub(r"[^\w\s-]", "", each).strip().lower().replace(" ", "-") for each in headings}
+
+
+def is_broken(link: str, page: str, folder: Path) -> bool:
+    """Tell whether a relative link leads to no file, or to no heading of its page."""
+    name, mark, anchor = link.partition("#")
+    target = folder / name
+    if name and not target.exists():
+        return True
+    text = target.read_text(encoding="utf-8") if target.suffix == ".md" else page
+    return bool(mark) and (target.suffix == ".md" or not name) and anchor not in anchors(text)
+
+
 def broken_links(page: str, folder: Path) -> list[str]:
     """Relative links to what does not exist."""
     found = (link or source for link, source in LINK.findall(FENCED.sub("", page)))
-    relative = (each for each in found if not ELSEWHERE.match(each) and not each.startswith("#"))
-    return [each for each in relative if not (folder / each.partition("#")[0]).exists()]
+    relative = (each for each in found if not ELSEWHERE.match(each))
+    return [each for each in relative if is_broken(each, page, folder)]
 
 
 def is_path(code: str) -> bool:
@@ -125,8 +141,11 @@ def test_the_readme_fits_on_a_page() -> None:
 
 
 def test_a_link_to_nothing_is_found() -> None:
-    page = 'See [this](docs/nowhere.md), [that](README.md#start), <img src="no.png">, [x](http://a)'
-    assert broken_links(page, ROOT) == ["docs/nowhere.md", "no.png"]
+    page = (
+        "# One, two\n[this](docs/nowhere.md), [that](README.md#start), [it](README.md#end), "
+        '[here](#one-two), [there](#three), <img src="no.png">, [x](http://a)'
+    )
+    assert broken_links(page, ROOT) == ["docs/nowhere.md", "README.md#end", "#three", "no.png"]
 
 
 def test_a_path_to_nothing_is_found() -> None:

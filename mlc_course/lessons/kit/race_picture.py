@@ -93,7 +93,7 @@ def race_svg(title: str, found: Mapping[str, Comparison]) -> str:
         )
         for name, each in found.items()
     ]
-    axis = "speed, NumPy's is 1; whiskers: the 95 % interval"
+    axis = "speed, NumPy's is 1; whiskers: 95 % interval"
     return bars_svg(title, bars, axis=axis, mark=(1.0, "NumPy", NUMPY))
 
 

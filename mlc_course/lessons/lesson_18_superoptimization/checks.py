@@ -152,10 +152,10 @@ def _prefers_two(value: Any) -> str:
         raise UnmetCheck(
             "one kernel is still cheaper",
             expected="two kernels cheaper than one",
-            got=f"dearer by {more:.2f} us; as the H100 is, by {_more(h100, one, two):.2f} us",
+            got=f"dearer by {more:.2f} µs; as the H100 is, by {_more(h100, one, two):.2f} µs",
             hint="make what two kernels save cost more: which terms are these?",
         )
-    return f"two kernels are cheaper by {-more:.2f} us"
+    return f"two kernels are cheaper by {-more:.2f} µs"
 
 
 def _more(machine: Any, one: KernelGraph, two: KernelGraph) -> float:

@@ -58,4 +58,4 @@ def gpu_times(graph: KernelGraph) -> Iterator[str]:
             for _ in range(REPEATS):
                 session.set_bytes(room, 1)
                 seconds.append(session.timed(whole))
-            yield f"{knob:<17}{1e6 * statistics.median(seconds):>8.1f} us"
+            yield f"{knob:<17}{1e6 * statistics.median(seconds):>8.1f} µs"

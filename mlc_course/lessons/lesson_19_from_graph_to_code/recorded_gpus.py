@@ -30,5 +30,5 @@ def recorded_times(graph: str, folder: Path = RESULTS) -> str:
                 if name != graph
             ]
             beside = f"; {', '.join(others)}" if others else ""
-            said.append(f"Recorded on {record['gpu']}: {ours:.1f} us{beside}.")
+            said.append(f"Recorded on {record['gpu']}: {ours:.1f} µs{beside}.")
     return " ".join(said) or NOT_MEASURED

@@ -144,7 +144,7 @@ class SizeSlider(Widget):
             return f"{first}. Not measured yet."
         (each,) = here
         ratio = times(each.numpy_us / each.ours_us)
-        return f"{first}, in {each.ours_us:,.1f} us, {ratio} NumPy's speed, on {describe()}."
+        return f"{first}, in {each.ours_us:,.1f} µs, {ratio} NumPy's speed, on {describe()}."
 
     def static_html(self) -> str:
         """The guards at the present size, and what has been measured."""

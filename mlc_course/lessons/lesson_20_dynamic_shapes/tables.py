@@ -112,9 +112,9 @@ def lengths_table(rows: Sequence[Length]) -> HTML:
     lines = [
         (
             f"{row.size:,}",
-            f"{row.ours_us:,.0f} us",
-            f"{row.static_us:,.0f} us",
-            f"{row.numpy_us:,.0f} us",
+            f"{row.ours_us:,.0f} µs",
+            f"{row.static_us:,.0f} µs",
+            f"{row.numpy_us:,.0f} µs",
             f"{row.compile_s:.1f} s",
             f"{row.calls_lost:,.0f}",
         )

@@ -35,7 +35,7 @@ FOLD = Pass(
 )
 LEGALIZE = Pass(
     "LegalizeOps",
-    "Every operator becomes a call of a kernel: loops over buffers, which lessons 1 to 11 work on.",
+    "Every operator becomes a call of a kernel: loops over buffers, which lessons 1 to 12 work on.",
     transform.LegalizeOps(),
 )
 ANNOTATE = Pass(

@@ -22,7 +22,7 @@ def test_every_form_is_launched_and_timed(tmp_path: Path, monkeypatch: pytest.Mo
     head, *lines = gpu_times(GRAPH)
     assert head == "on stand-in 7:"
     assert [line.split("  ")[0] for line in lines] == list(KNOBS)
-    assert all(line.endswith(" us") for line in lines)
+    assert all(line.endswith(" µs") for line in lines)
     assert library.stand_in_living() == 0
 
 

@@ -19,7 +19,7 @@ def test_a_record_is_told_with_what_ran_beside(tmp_path: Path) -> None:
     recorded(tmp_path, "gpu_b.json", gpu="B", rows=[ROW])
     recorded(tmp_path, "gpu_a.json", gpu="A", rows=[{"program": "lora", "us": {"lora_fused": 6}}])
     assert recorded_times("lora_fused", tmp_path) == (
-        "Recorded on A: 6.0 us. Recorded on B: 4.0 us; CuPy takes 2.50 times as long, PyTorch "
+        "Recorded on A: 6.0 µs. Recorded on B: 4.0 µs; CuPy takes 2.50 times as long, PyTorch "
         "takes 2.00 times as long."
     )
 
