@@ -18,7 +18,7 @@ from mlc_course.lecture.page import embedded, widgets
 from mlc_course.lecture.slides import LESSONS
 
 HERE = Path(__file__).parent
-PAGES = ("README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "docs/*.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "THIRD_PARTY.md", "docs/*.md")
 LINK = re.compile(r"\]\(([^)#\s]+)")
 IMAGE = re.compile(r'<img src="([^"]+)" width="([^"]+)" alt="([^"]+)">')
 LEXER = {"name": "python", "pygments_lexer": "python"}

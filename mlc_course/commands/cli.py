@@ -35,7 +35,6 @@ FIRST_COMMANDS = (
         "let the machine find a fused kernel, and time it beside NumPy",
     ),
 )
-UNKNOWN = "unrecognized arguments:"
 USAGE_STATUS = 2  # what argparse itself ends with
 STATUSES: dict[int, str] = {
     0: "done",
@@ -48,18 +47,28 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors say what was meant, and which knows what its exit statuses mean."""
 
     statuses: dict[int, str] = STATUSES
+    words: Sequence[str] = ("",)  # of the command line
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does, and keep the words for ``error``."""
+        self.words = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Print the message, with the most similar choice or option, and end with status 2."""
+        options, hints = list(self._option_string_actions), list[str | None]()
         choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        hints = []
-        if choice:
-            hints = [did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2]))]
-        elif message.startswith(UNKNOWN):
-            wrong = re.findall(r"(?<!\S)-[-\w]+", message)
-            hints = [did_you_mean(each, self._option_string_actions) for each in wrong]
+        if choice and self.words[0].startswith("-"):
+            hints = ["options stand behind the subcommand that they belong to"]
+        elif choice:
+            known = [*re.findall(r"[\w-]+", choice[2]), *options]
+            hints = [did_you_mean(choice[1], known)]
         elif message.startswith("argument --json"):
             hints = ["--json - prints it"]
+        else:
+            wrong = (word.partition("=")[0] for word in self.words if word.startswith("--"))
+            unknown = (each for each in wrong if not any(o.startswith(each) for o in options))
+            hints = [did_you_mean(each, options) for each in unknown]
         super().error("; ".join((message, *dict.fromkeys(filter(None, hints)))))
 
 
@@ -140,7 +149,7 @@ def add_ladder(subparsers: Subparsers) -> None:
 def add_tune(subparsers: Subparsers) -> None:
     """``mlc-course tune``: let the machine search for a schedule."""
     parser = _subcommand(subparsers, "tune", "search for a schedule, and keep what is found")
-    _add_name(parser, "workload", names.LADDERS)
+    _add_name(parser, "workload", names.WORKLOADS)
     _add_problem(parser)
     _add_name(parser, "--strategy", names.STRATEGIES, "packing")
     parser.add_argument("--trials", type=int, default=32, help="candidates to measure")
@@ -664,7 +673,7 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] 
     options = vars(known)
     of_command = options.pop("parser", parser)
     if unknown:
-        of_command.error(f"{UNKNOWN} {' '.join(unknown)}")
+        of_command.error(f"unrecognized arguments: {' '.join(unknown)}")
     run, results = options.pop("run"), options.get("results", NOWHERE)
     try:
         with results.ready(options.values()):

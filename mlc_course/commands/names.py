@@ -4,6 +4,10 @@ Each is a table of an engine, which a test holds it against.
 """
 
 LADDERS = ("matmul_exp_matmul", "matmul", "linear_relu", "softmax", "conv2d")
+WORKLOADS = (
+    *("matmul_exp_matmul", "matmul", "linear_relu", "two_layer_network", "softmax", "rms_norm"),
+    "conv2d",
+)
 STRATEGIES = ("random", "blind", "evolutionary", "packing")
 PROGRAMS = (
     *("rms_norm_matmul", "gated_mlp", "lora", "gqa", "qk_norm_attention", "n_trans"),
