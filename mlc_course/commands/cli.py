@@ -459,7 +459,8 @@ def add_fuse(subparsers: Subparsers) -> None:
 def add_lecture(subparsers: Subparsers) -> None:
     """``mlc-course lecture``: give a lesson in a hall."""
     parser = _subcommand(subparsers, "lecture", "give a lesson from slides, with a live kernel")
-    _add_source(parser, "lesson", "NN", "the lesson's number, such as 05", _lessons())
+    lesson = parser.add_argument("lesson", metavar="NN", help="the lesson's number, such as 05")
+    _complete(lesson, _lessons())
     parser.add_argument(
         "--no-browser", dest="browser", action="store_false", help="only print the address"
     )
@@ -523,12 +524,21 @@ def _add_source(
     nargs: str | None = None,
 ) -> None:
     """Add an argument that takes a file, or one of these names of the course."""
-    _complete(parser.add_argument(name, metavar=metavar, nargs=nargs, help=purpose), known)
+    action = parser.add_argument(name, metavar=metavar, nargs=nargs, help=purpose)
+    _complete(action, known, files=True)
 
 
-def _complete(action: argparse.Action, known: Sequence[str]) -> None:
-    """Let shells complete an argument with these names, and with files where none fits."""
-    action.completer = lambda **_: known  # type: ignore[attr-defined]
+def _complete(action: argparse.Action, known: Sequence[str], *, files: bool = False) -> None:
+    """Let shells complete an argument with these names, and perhaps with files."""
+
+    def completer(prefix: str, **_: Any) -> Sequence[str]:
+        if not files:
+            return known
+        from argcomplete.completers import FilesCompleter  # it is what asks
+
+        return [*known, *FilesCompleter()(prefix)]
+
+    action.completer = completer  # type: ignore[attr-defined]
 
 
 def _add_json(parser: Parser, what: str) -> None:
