@@ -92,6 +92,8 @@ ROOMS = (
     "mlc_course.lessons.kit",
     "mlc_course.lessons.lesson_*",  # none imports another
     "mlc_course.lecture",
+    "mlc_course.commands.output",
+    "mlc_course.commands.marks",
     "mlc_course.commands",
 )
 LESSON = re.compile(r"mlc_course\.lessons\.lesson_\w+")

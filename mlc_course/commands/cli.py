@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import mlc_course
 from mlc_course import __version__
-from mlc_course.commands import names, shape_forms
+from mlc_course.commands import names
 from mlc_course.commands.output import NOWHERE, Results
 from mlc_course.errors import CourseError, did_you_mean
 from mlc_course.parallel import INTERRUPTED
@@ -399,7 +399,7 @@ def add_shapes(subparsers: Subparsers) -> None:
         },
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = f"{shape_forms.in_words()}\n\n{parser.epilog}"
+    parser.epilog = f"{names.shape_forms_in_words()}\n\n{parser.epilog}"
     _add_module(parser)
     parser.add_argument(
         "--query",
