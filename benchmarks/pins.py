@@ -29,13 +29,14 @@ from mlc_course.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "out" / "pins"
-EXTRAS = ("lab", "dev")
+EXTRAS = ("dev",)  # which names the others
 PAIR = ("apache-tvm", "apache-tvm-ffi")  # one ABI in two packages: they move together
 # What other packages stand on comes first, because the search for a culprit begins there.
 FIRST = (*PAIR, "numpy", "jupyterlab", "notebook", "ipywidgets", "anywidget", "nbgrader")
 PATIENCE_S = 600.0
 NEEDED_BYTES = 4 << 30  # of disk: what is downloaded, and what is installed of it
 SIZE = re.compile(r"Downloading (\S+) \(([\d.]+) (kB|MB|GB)\)")
+OTHER_EXTRAS = re.compile(r"mlc-course\[([\w,-]+)\]")
 UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 Units = tuple[tuple[str, ...], ...]  # packages that move together
@@ -169,12 +170,16 @@ def read_reasons(constraints: str) -> dict[str, str]:
 
 
 def unpinned(pyproject: str, extras: Sequence[str] = EXTRAS) -> list[str]:
-    """Return what the course needs directly, without the exact versions of the TVM pair."""
+    """Return what the course and its extras need, without the exact versions of the TVM pair."""
     project = tomllib.loads(pyproject)["project"]
     lines = [*project["dependencies"]]
-    for extra in extras:
-        lines += project["optional-dependencies"][extra]
-    return [re.sub(r"==[\w.]+", "", line) for line in lines]
+    waiting = [*extras]
+    for extra in waiting:
+        for line in project["optional-dependencies"][extra]:
+            others = OTHER_EXTRAS.fullmatch(line)
+            waiting += others[1].split(",") if others else []
+            lines += [] if others else [line]
+    return list(dict.fromkeys(re.sub(r"==[\w.]+", "", line) for line in lines))
 
 
 def compared(

@@ -851,7 +851,8 @@ DRAWN_AT_RANDOM = {
 
 def pages() -> list[Path]:
     """The pages that may have samples."""
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    root = (ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG"))
+    return [*root, *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def shown(page: str) -> dict[str, str]:

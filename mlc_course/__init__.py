@@ -1,3 +1,3 @@
 """mlc_course: machine learning compilation, taught by a library that does it."""
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"

@@ -94,6 +94,8 @@ ROOMS = (
     "mlc_course.lessons.lesson_*",  # none imports another
     "mlc_course.lecture",
     "mlc_course.start",
+    "mlc_course.commands.output",
+    "mlc_course.commands.marks",
     "mlc_course.commands",
 )
 LESSON = re.compile(r"mlc_course\.lessons\.lesson_\w+")

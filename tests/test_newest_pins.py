@@ -51,6 +51,7 @@ def test_the_pins_of_the_repository_are_read(pins: Any) -> None:
     assert "accessible-pygments" not in reasons  # what is above it is the head of the file
     needs = pins.unpinned((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert {"apache-tvm", "apache-tvm-ffi", "jupyterlab", "mypy"} <= set(needs)
+    assert "jinja2" in needs and not any("mlc-course" in each for each in needs)
     assert not any("==1" in each or "==0" in each for each in needs)
 
 

@@ -18,6 +18,7 @@ ROOMS = [name for name, _, _ in rooms()]
 
 project = "Machine learning compilation, by hand"
 author = "the contributors of mlc_course"
+copyright = f"{author}; text under CC BY 4.0, code under Apache-2.0"
 version = release = mlc_course.__version__
 language = "en"
 
@@ -39,7 +40,7 @@ html_theme = "furo"
 html_title = project
 html_copy_source = False
 html_show_sourcelink = False
-html_show_copyright = False  # the licence is a page
+html_show_sphinx = False
 linkcheck_timeout = 20
 
 

@@ -19,7 +19,7 @@ from mlc_course.lecture.slides import LESSONS
 from mlc_course.start import ENGLISH, WORDS, map_html, read_course
 
 HERE = Path(__file__).parent
-PAGES = ("README.md", "CONTRIBUTING.md", "THIRD_PARTY.md", "docs/*.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "THIRD_PARTY.md", "docs/*.md")
 LINK = re.compile(r"\]\(([^)#\s]+)")
 IMAGE = re.compile(r'<img src="([^"]+)" width="([^"]+)" alt="([^"]+)">')
 LEXER = {"name": "python", "pygments_lexer": "python"}

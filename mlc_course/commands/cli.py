@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import mlc_course
 from mlc_course import __version__
-from mlc_course.commands import names, shape_forms
+from mlc_course.commands import names
 from mlc_course.commands.output import NOWHERE, Results
 from mlc_course.errors import CourseError, did_you_mean
 from mlc_course.parallel import INTERRUPTED
@@ -35,7 +35,6 @@ FIRST_COMMANDS = (
         "let the machine find a fused kernel, and time it beside NumPy",
     ),
 )
-UNKNOWN = "unrecognized arguments:"
 USAGE_STATUS = 2  # what argparse itself ends with
 STATUSES: dict[int, str] = {
     0: "done",
@@ -48,18 +47,28 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors say what was meant, and which knows what its exit statuses mean."""
 
     statuses: dict[int, str] = STATUSES
+    words: Sequence[str] = ("",)  # of the command line
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does, and keep the words for ``error``."""
+        self.words = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Print the message, with the most similar choice or option, and end with status 2."""
+        options, hints = list(self._option_string_actions), list[str | None]()
         choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        hints = []
-        if choice:
-            hints = [did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2]))]
-        elif message.startswith(UNKNOWN):
-            wrong = re.findall(r"(?<!\S)-[-\w]+", message)
-            hints = [did_you_mean(each, self._option_string_actions) for each in wrong]
+        if choice and self.words[0].startswith("-"):
+            hints = ["options stand behind the subcommand that they belong to"]
+        elif choice:
+            known = [*re.findall(r"[\w-]+", choice[2]), *options]
+            hints = [did_you_mean(choice[1], known)]
         elif message.startswith("argument --json"):
             hints = ["--json - prints it"]
+        else:
+            wrong = (word.partition("=")[0] for word in self.words if word.startswith("--"))
+            unknown = (each for each in wrong if not any(o.startswith(each) for o in options))
+            hints = [did_you_mean(each, options) for each in unknown]
         super().error("; ".join((message, *dict.fromkeys(filter(None, hints)))))
 
 
@@ -143,7 +152,7 @@ def add_ladder(subparsers: Subparsers) -> None:
 def add_tune(subparsers: Subparsers) -> None:
     """``mlc-course tune``: let the machine search for a schedule."""
     parser = _subcommand(subparsers, "tune", "search for a schedule, and keep what is found")
-    _add_name(parser, "workload", names.LADDERS)
+    _add_name(parser, "workload", names.WORKLOADS)
     _add_problem(parser)
     _add_name(parser, "--strategy", names.STRATEGIES, "packing")
     parser.add_argument("--trials", type=int, default=32, help="candidates to measure")
@@ -393,7 +402,7 @@ def add_shapes(subparsers: Subparsers) -> None:
         },
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = f"{shape_forms.in_words()}\n\n{parser.epilog}"
+    parser.epilog = f"{names.shape_forms_in_words()}\n\n{parser.epilog}"
     _add_module(parser)
     parser.add_argument(
         "--query",
@@ -453,7 +462,8 @@ def add_fuse(subparsers: Subparsers) -> None:
 def add_lecture(subparsers: Subparsers) -> None:
     """``mlc-course lecture``: give a lesson in a hall."""
     parser = _subcommand(subparsers, "lecture", "give a lesson from slides, with a live kernel")
-    _add_source(parser, "lesson", "NN", "the lesson's number, such as 05", _lessons())
+    lesson = parser.add_argument("lesson", metavar="NN", help="the lesson's number, such as 05")
+    _complete(lesson, _lessons())
     parser.add_argument(
         "--no-browser", dest="browser", action="store_false", help="only print the address"
     )
@@ -517,12 +527,21 @@ def _add_source(
     nargs: str | None = None,
 ) -> None:
     """Add an argument that takes a file, or one of these names of the course."""
-    _complete(parser.add_argument(name, metavar=metavar, nargs=nargs, help=purpose), known)
+    action = parser.add_argument(name, metavar=metavar, nargs=nargs, help=purpose)
+    _complete(action, known, files=True)
 
 
-def _complete(action: argparse.Action, known: Sequence[str]) -> None:
-    """Let shells complete an argument with these names, and with files where none fits."""
-    action.completer = lambda **_: known  # type: ignore[attr-defined]
+def _complete(action: argparse.Action, known: Sequence[str], *, files: bool = False) -> None:
+    """Let shells complete an argument with these names, and perhaps with files."""
+
+    def completer(prefix: str, **_: Any) -> Sequence[str]:
+        if not files:
+            return known
+        from argcomplete.completers import FilesCompleter  # it is what asks
+
+        return [*known, *FilesCompleter()(prefix)]
+
+    action.completer = completer  # type: ignore[attr-defined]
 
 
 def _add_json(parser: Parser, what: str) -> None:
@@ -667,7 +686,7 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] 
     options = vars(known)
     of_command = options.pop("parser", parser)
     if unknown:
-        of_command.error(f"{UNKNOWN} {' '.join(unknown)}")
+        of_command.error(f"unrecognized arguments: {' '.join(unknown)}")
     run, results = options.pop("run"), options.get("results", NOWHERE)
     try:
         with results.ready(options.values()):

@@ -10,8 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mlc_course.commands.marks_files import MarksFiles
-from mlc_course.commands.marks_report import MarksReport
+from mlc_course.commands.marks import MarksFiles, MarksReport
 from mlc_course.commands.output import NOWHERE, Results, check_file
 from mlc_course.errors import UsageError, did_you_mean
 from mlc_course.grading.course import (

@@ -1,9 +1,13 @@
 """Names that an argument may take, for help and completion; without imports, so that neither waits.
 
-Each is a table of an engine, which a test holds it against.
+Each is a table of an engine, which a test holds it against, or the forms of queries.
 """
 
 LADDERS = ("matmul_exp_matmul", "matmul", "linear_relu", "softmax", "conv2d")
+WORKLOADS = (
+    *("matmul_exp_matmul", "matmul", "linear_relu", "two_layer_network", "softmax", "rms_norm"),
+    "conv2d",
+)
 STRATEGIES = ("random", "blind", "evolutionary", "packing")
 PROGRAMS = (
     *("rms_norm_matmul", "gated_mlp", "lora", "gqa", "qk_norm_attention", "n_trans"),
@@ -37,3 +41,18 @@ TARGETS = ("cpu", "cuda", "opencl", "box")
 SEARCH_TARGETS = ("a100", "h100", "cpu")
 STORAGES = ("float32", "float16", "bfloat16")
 SHELLS = ("bash", "zsh", "fish")
+SHAPE_FORMS = {  # queries of shapes, by name: an example, and the claim that this makes
+    "same_shape": ("same_shape %3 %7", "equal sizes, axis by axis"),
+    "same_count": ("same_count %3 %7", "equally many elements"),
+    "equal_prefixes": ("equal_prefixes %3 1 %7 2", "%3 has as many rows on 1 axis as %7 on 2"),
+    "is_divisible": ("is_divisible %3 8", "the number of elements is a multiple of 8"),
+    "broadcast_is_redundant": ("broadcast_is_redundant %8", "the broadcast %8 repeats no element"),
+    "reshape_kind": ("reshape_kind %4", "%4 is identity, expand, collapse, or else general"),
+    "fits": ("fits %5 4 48K", "%5, with 4 bytes for each element, takes up to 48*1024 bytes"),
+}
+
+
+def shape_forms_in_words() -> str:
+    """Return a line for each query of shapes."""
+    lines = (f"  {form:<28}{meaning}" for form, meaning in SHAPE_FORMS.values())
+    return "\n".join(("queries of values, beside formulas such as 'B*S == T':", *lines))

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from mlc_course.commands.shape_forms import FORMS
+from mlc_course.commands.names import SHAPE_FORMS
 from mlc_course.dynamic_shape.ir import Dim, Equation, Module, parse_constraint, said
 from mlc_course.dynamic_shape.solve import (
     AllProved,
@@ -77,7 +77,7 @@ class _Reader:
         self.numbers = {self.function.name_of(value): value for value in values}
 
     def query(self, name: str, *words: str) -> Question:
-        check_known("no query", name, FORMS, TextError)
+        check_known("no query", name, SHAPE_FORMS, TextError)
         shapes = {word: shape_text(self.shape(word)) for word in words if word.startswith("%")}
         text = " ".join((name, *(f"{word} {shapes.get(word, '')}".strip() for word in words)))
         match name, words:
@@ -102,7 +102,7 @@ class _Reader:
                 return Question(
                     f"{text} from {shape_text(operand)}", reshape=(operand, equation.type.dims)
                 )
-        example, _ = FORMS[name]
+        example, _ = SHAPE_FORMS[name]
         raise TextError("a query", expected=f"such as {example}", got=" ".join((name, *words)))
 
     def value(self, word: str) -> int:

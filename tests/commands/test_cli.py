@@ -184,3 +184,51 @@ def test_the_lab_finds_the_programs_of_its_own_python_first() -> None:
 
 def test_a_machine_without_a_screen_has_no_browser() -> None:
     assert not lab.has_browser({}, "linux")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["lader", "matmul"], "did you mean ladder?"),
+        (["help"], "did you mean --help?"),
+        (["--verison"], "did you mean --version?"),
+        (["--json", "x", "doctor"], "options stand behind the subcommand"),
+        (["ladder", "--quik"], "did you mean --quick?"),
+        (["ladder", "matmul", "--quik", "--threds=2"], "did you mean --quick?; did you mean --thr"),
+        (["fuse", "bias_gelu", "--facts", "al"], "did you mean all?"),
+        (["grade", "x", "--sandbox", "bubble"], "did you mean bubblewrap?"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_nearest(
+    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(words)
+    assert hint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["ladder", "matmull"], "matmul"),
+        (["ladder", "softmax", "--rungs", "naiv"], "naive"),
+        (["tune", "two_layer"], "two_layer_network"),
+        (["tune", "matmul", "--strategy", "pakcing"], "packing"),
+        (["tune", "matmul_exp_matmull", "--recorded"], "matmul_exp_matmul"),
+        (["verify", "lora", "Lora-fused"], "lora_fused"),
+        (["superoptimize", "loraa"], "lora"),
+        (["superoptimize", "lora", "--target", "h10"], "h100"),
+        (["select", "gauss"], "gauss3x3_u8"),
+        (["select", "sad8_u8", "--level", "avx5"], "avx512"),
+        (["compile", "lora", "--storage", "float61"], "float16"),
+        (["run", "lora", "--target", "opncl"], "opencl"),
+        (["shapes", "bias-gelu"], "bias_gelu"),
+        (["fuse", "gelu"], "bias_gelu"),
+        (["lecture", "reorder"], "05_loop_reorder"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_nearest(
+    words: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(words) == 2
+    assert f"hint      did you mean {meant}?" in capsys.readouterr().err

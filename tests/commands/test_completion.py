@@ -15,6 +15,7 @@ from mlc_course.instruction_selection.isa import LEVELS
 from mlc_course.instruction_selection.spec import CATALOGUE
 from mlc_course.mugraph import cost, programs, runtime
 from mlc_course.tensor_program.ladders import LADDERS
+from mlc_course.tensor_program.problems import WORKLOADS
 from mlc_course.tensor_program.search import STRATEGIES
 
 # What bash does when the key is pressed, with the words so far and the cursor behind the last one.
@@ -64,7 +65,9 @@ def test_bash_completes_subcommands_options_and_names(press: object) -> None:
     assert {"--json", "--quick", "--rungs"} <= press("ladder", "matmul", "--")
     assert press("select", "--level", "av") == {"avx2", "avx512"}
     assert press("lecture", "1") == {f"1{digit}" for digit in range(10)}
-    assert press("verify", "no_name_of_the_course") == set()  # then bash offers files
+    here = Path(__file__)
+    assert press("verify", str(here.with_suffix(""))) == {str(here)}
+    assert press("run", "lora", "--target", "no_name_of_the_course") == set()
 
 
 @pytest.mark.parametrize("shell", names.SHELLS)
@@ -88,6 +91,7 @@ def test_an_unknown_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_names_are_those_of_the_engines() -> None:
     assert tuple(LADDERS) == names.LADDERS
+    assert tuple(WORKLOADS) == names.WORKLOADS
     assert tuple(STRATEGIES) == names.STRATEGIES
     assert names.PROGRAMS == programs.NAMES
     assert tuple(programs.MODELS) == names.MODELS

@@ -13,7 +13,7 @@ import pytest
 from shape_programs import program_of
 
 from mlc_course.commands import main
-from mlc_course.commands.shape_forms import FORMS
+from mlc_course.commands.names import SHAPE_FORMS
 from mlc_course.commands.shape_questions import read_question
 from mlc_course.commands.shapes import PROVED, REFUTED, UNKNOWN, run
 from mlc_course.dynamic_shape.ir import parse, text, to_buffers
@@ -194,7 +194,7 @@ def test_help_shows_each_query_and_each_can_be_asked_so(capsys: Captured) -> Non
         """,
         "%8",
     )
-    for name, (form, meaning) in FORMS.items():
+    for name, (form, meaning) in SHAPE_FORMS.items():
         assert form in shown and meaning in shown
         assert read_question(form, module).text.startswith(name)
 

@@ -21,7 +21,7 @@ import pytest
 from distributed import LocalCluster
 
 from mlc_course.commands import grade
-from mlc_course.commands.marks_files import MarksFiles
+from mlc_course.commands.marks import MarksFiles
 from mlc_course.errors import MachineError, UsageError
 from mlc_course.grading.course import batch
 from mlc_course.grading.course.batch import ENDED_GRADER, Settings, exams_in, grade_all, prepare

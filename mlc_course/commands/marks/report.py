@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mlc_course.commands import marks_gradebook
-from mlc_course.commands.marks_files import MarksFiles
+from mlc_course.commands.marks import gradebook as nbgrader
+from mlc_course.commands.marks.files import MarksFiles
 from mlc_course.errors import UsageError
 from mlc_course.grading.course import SETTINGS, Exam, Marks, Result, Submission
 from mlc_course.grading.handed_in import Left, handed_in
@@ -62,9 +62,9 @@ class MarksReport:
         for each in submissions:
             self.students[each.assignment].add(each.student)
         self.said: list[str] = []
-        if gradebook and (self.root / SETTINGS).exists() and not marks_gradebook.is_here(self.root):
+        if gradebook and (self.root / SETTINGS).exists() and not nbgrader.is_here(self.root):
             self.said.append("nbgrader is not installed, so its gradebook is not filled")
-        self.has_gradebook = gradebook and marks_gradebook.is_here(self.root)
+        self.has_gradebook = gradebook and nbgrader.is_here(self.root)
 
     def points_by_hand(
         self, graded: Iterable[tuple[str, str]]
@@ -79,7 +79,7 @@ class MarksReport:
             self.students[assignment].add(student)
         given: dict[Place, float] = {}
         if self.has_gradebook:
-            given = marks_gradebook.points_in_formgrader(self.root, self.assignments)
+            given = nbgrader.points_in_formgrader(self.root, self.assignments)
         out_of = {(each.assignment, each.name): each.out_of for each in self.questions}
         own = {place: points for place, points in given.items() if place[:2] in out_of}
         for place, points in own.items():
@@ -109,7 +109,7 @@ class MarksReport:
         late = {work: self.rules.late(work, time) for work, time in times.items()}
         extra: dict[Place, float] = {}
         if self.has_gradebook:
-            extra = marks_gradebook.extra_in_formgrader(self.root, self.assignments)
+            extra = nbgrader.extra_in_formgrader(self.root, self.assignments)
         results = results_of(marks, self.questions, answers, points, overruled, late, extra)
         files.write_by_hand(self.questions, answers, points)
         said += files.write(results, left)
@@ -120,7 +120,7 @@ class MarksReport:
             [work for work, time in times.items() if self.rules.is_unknown(work, time)]
         )
         if self.has_gradebook:
-            more, filled = marks_gradebook.fill(self.root, self.folder, self.submissions, results)
+            more, filled = nbgrader.fill(self.root, self.folder, self.submissions, results)
             files.write_record(by_hand.shared(points, filled))
             said += more
         for path, assignment in self.exports:
