@@ -33,15 +33,18 @@ def import_all():
         importlib.import_module(room)
 
 import_all()  # other packages stay those of this machine
-for system, processor in (("Linux", "aarch64"), ("Darwin", "arm64")):
-    platform.machine, platform.system = (lambda: processor), (lambda: system)
-    platform.processor, pathlib.Path.read_text = (lambda: "arm"), read_text
-    if system == "Darwin":
-        sys.platform = "darwin"
-        del os.sched_getaffinity
-    import_all()
-    from mlc_course import machine
-    from mlc_course.commands import doctor, main
+system, processor = "Darwin", "arm64"
+platform.machine, platform.system = (lambda: processor), (lambda: system)
+platform.processor, pathlib.Path.read_text = (lambda: "arm"), read_text
+really, sys.platform = sys.platform, "darwin"
+affinity = os.sched_getaffinity
+del os.sched_getaffinity
+import_all()
+from mlc_course import machine
+from mlc_course.commands import doctor, main
+for system, processor in (("Darwin", "arm64"), ("Linux", "aarch64")):
+    if system == "Linux":
+        sys.platform, os.sched_getaffinity = really, affinity
     here = machine.describe()
     print(system, here.isa, here.vector_bits)
     for check in (
