@@ -9,9 +9,10 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-# What `mlc-course init` lays out, and recorded times that lesson 19 prints. No solutions.
+# What `mlc-course init` lays out, the lock that doctor compares with, and recorded times that
+# lesson 19 prints. No solutions.
 COURSE = ("notebooks/*.ipynb", "notebooks/*.svg", "exercises/*/*.ipynb", "docs/*.md", "docs/*.svg")
-COURSE += ("benchmarks/results/gpu_*.json",)
+COURSE += ("constraints.txt", "benchmarks/results/gpu_*.json")
 
 
 class CarryTheCourse(build_py):

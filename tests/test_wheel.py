@@ -87,7 +87,7 @@ def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert ours - held == set()
-    carried = {f"mlc_course/carried/{path}" for path in course_files(ROOT)}
+    carried = {f"mlc_course/carried/{path}" for path in (*course_files(ROOT), "constraints.txt")}
     recorded = {name for name in held if name.startswith("mlc_course/carried/benchmarks/")}
     assert held - ours - recorded == carried
     assert not any("solution" in Path(name).parent.name for name in held)

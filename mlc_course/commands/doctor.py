@@ -10,6 +10,8 @@ import functools
 import io
 import json
 import os
+import platform
+import re
 import shutil
 import sys
 import tempfile
@@ -27,19 +29,25 @@ from threadpoolctl import threadpool_info
 
 from mlc_course import machine, measure
 from mlc_course.commands.output import NOWHERE, Results
-from mlc_course.errors import MachineError
+from mlc_course.course_files import PACKAGE, course_folder, origin
+from mlc_course.errors import MachineError, UsageError
+from mlc_course.extras import install
 from mlc_course.mugraph.cuda import generations
 from mlc_course.parallel import Said, run_program
 from mlc_course.provenance import installed_version
 
 COURSE = "mlc-course"
-# As this Python was set up, by conda or by make.
+# As this Python was set up: by make or conda from a checkout, or by pip.
+IN_CHECKOUT = (PACKAGE.parent / "Makefile").is_file()
 BY_CONDA = (Path(sys.prefix) / "conda-meta").is_dir()
-SETUP = "conda env update -f environment.yml" if BY_CONDA else "make clean setup"
+BY_HAND = "conda env update -f environment.yml" if BY_CONDA else "make clean setup"
+SETUP = BY_HAND if IN_CHECKOUT else install("lab")
 TVM_PAIR = ("apache-tvm", "apache-tvm-ffi")
 OLDEST_PYTHON = (3, 11)
 ENOUGH_MEMORY = 1 << 30  # bytes; the tensors of the largest lesson and a compiler beside them
 ENOUGH_DISK = 64 << 20  # bytes: roofs, results of searches, databases of trials
+OLDEST_GLIBC = (2, 28)  # for which TVM's wheels are built
+LISTED = 4  # of packages with another version than the course's
 PATIENCE_S = 60.0  # for another program's answer, on a machine that is busy
 # In a child process, because a TVM that does not fit its ffi ends the process that imports it.
 IMPORT_TVM = (
@@ -47,13 +55,25 @@ IMPORT_TVM = (
     "print(tvm.__version__, 'with' if tvm.runtime.enabled('llvm') else 'without', 'LLVM')"
 )
 
-# What the lessons import besides; each is tried, in a child process for the same reason.
+# What the engines and the lessons import besides; each is tried, in a child process for the same
+# reason.
 LIBRARIES = (
-    *("ipywidgets", "anywidget", "matplotlib", "IPython", "traitlets", "jinja2", "igraph"),
-    *("sklearn", "exo", "scipy", "islpy", "tqdm", "cloudpickle", "filelock", "nbformat"),
-    *("nbconvert", "typing_extensions", "ml_dtypes", "mistune", "nbclient", "onnx"),
-    *("jupyter_server", "tornado"),
+    *("scipy", "islpy", "tqdm", "cloudpickle", "filelock", "ml_dtypes", "tornado", "xgboost"),
+    *("typing_extensions",),
 )
+OF_LESSONS = (
+    *("ipywidgets", "anywidget", "matplotlib", "IPython", "traitlets", "jinja2", "igraph"),
+    *("sklearn", "exo", "nbformat", "nbconvert", "mistune", "nbclient", "jupyter_server"),
+)
+# Extras that anybody may want, by what they are for.
+EXTRAS = {
+    "lab": "lessons",
+    "grade": "marks",
+    "bench": "pictures",
+    "onnx": "models of ONNX",
+    "opencl": "kernels with real work-groups",
+    "cluster": "Dask",
+}
 IMPORT_ALL = """\
 import importlib, sys
 for name in sys.argv[1:]:
@@ -131,6 +151,34 @@ def pinned_pair() -> dict[str, str | None]:
     return {package: exact.get(package) for package in TVM_PAIR}
 
 
+def requirements() -> list[str]:
+    """The lines of the course's metadata that name a package, with their markers."""
+    try:
+        return metadata.requires(COURSE) or []
+    except metadata.PackageNotFoundError:
+        return []
+
+
+def extra_of(requirement: str) -> str:
+    """The extra for which a line of the metadata names a package; "" for the library itself."""
+    found = re.search(r"""extra == ['"]([\w-]+)""", requirement)
+    return found[1] if found else ""
+
+
+def name_of(requirement: str) -> str:
+    """The package that a line of the metadata, or of the lock, names."""
+    return re.match(r"[\w.-]*", requirement)[0]  # type: ignore[index] (it matches anything)
+
+
+def locked() -> dict[str, str]:
+    """The versions that the course was tested with, by package."""
+    try:
+        lines = (origin() / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    return dict(line.split("==", 1) for line in lines if "==" in line and line[0] != "#")
+
+
 class Status(StrEnum):
     """``broken`` is kept for what the CPU course cannot do without."""
 
@@ -191,14 +239,106 @@ def import_tvm(command: tuple[str, ...] = python(IMPORT_TVM)) -> Finding:
     return judge("import tvm", good, detail, Status.BROKEN, SETUP)
 
 
+def c_library(
+    system: str = sys.platform, found: Callable[[], tuple[str, str]] = platform.libc_ver
+) -> Finding:
+    """The C library, for which TVM and others must have been built."""
+    if system != "linux":
+        return Finding("C library", Status.OK, f"that of {system}")
+    name, version = found()
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    oldest = ".".join(map(str, OLDEST_GLIBC))
+    return judge(
+        "C library",
+        name == "glibc" and numbers >= OLDEST_GLIBC,
+        f"{name or 'not glibc (musl?)'} {version}".strip(),
+        Status.BROKEN,
+        f"TVM's packages need glibc {oldest} or newer: Debian 10, Ubuntu 20.04, RHEL 8, or newer; "
+        "in a container, debian:12",
+    )
+
+
+def command_on_path(
+    which: Callable[[str], str | None] = shutil.which, own: str = sys.executable
+) -> Finding:
+    """The ``mlc-course`` that a terminal runs: is it this Python's?"""
+    folder, found = Path(own).parent, which(COURSE)
+    activate = folder / "activate"
+    if found is None:
+        detail = f"{folder / COURSE}; not on PATH (source {activate}, or type the whole path)"
+        return Finding("command", Status.OK, detail)
+    return judge(
+        "command",
+        os.path.realpath(Path(found).parent) == os.path.realpath(folder),
+        f"{found}, and this is {own}",
+        Status.WARNING,
+        f"another environment comes first on PATH: source {activate}",
+    )
+
+
 def libraries(command: tuple[str, ...] = python(IMPORT_ALL, *LIBRARIES)) -> Finding:
-    """Check that what the lessons import can be imported."""
+    """Check that what the engines import can be imported."""
+    return _all_imported("libraries", LIBRARIES, command)
+
+
+def lesson_libraries(
+    command: tuple[str, ...] = python(IMPORT_ALL, *OF_LESSONS),
+    installed: Callable[[str], str | None] = installed_version,
+) -> Finding:
+    """Check that what the lessons import can be imported, if they were installed at all."""
+    if installed("jupyterlab") is None:
+        return Finding("of lessons", Status.OK, "not installed, as JupyterLab is not")
+    return _all_imported("of lessons", OF_LESSONS, command)
+
+
+def _all_imported(name: str, tried: tuple[str, ...], command: tuple[str, ...]) -> Finding:
     said = run_program(command, PATIENCE_S)
     *failed, last = said.out.strip().splitlines() or [""]
     good = said.status == 0 and last == "all tried" and not failed
-    tried = f"{', '.join(LIBRARIES[:3])} and {len(LIBRARIES) - 3} others"
-    detail = tried if good else "; ".join(failed) or str(said)
-    return judge("libraries", good, detail, Status.BROKEN, SETUP)
+    all_of_them = f"{', '.join(tried[:3])} and {len(tried) - 3} others"
+    detail = all_of_them if good else "; ".join(failed) or str(said)
+    return judge(name, good, detail, Status.BROKEN, SETUP)
+
+
+def extras(
+    lines: Callable[[], list[str]] = requirements,
+    installed: Callable[[str], str | None] = installed_version,
+) -> Finding:
+    """The extras whose packages are all here, and those that can be added."""
+    needed: dict[str, list[str]] = {}
+    for line in lines():
+        if (extra := extra_of(line)) in EXTRAS and "platform" not in line:
+            needed.setdefault(extra, []).append(name_of(line))
+    here = [extra for extra, names in needed.items() if all(map(installed, names))]
+    there = [f"{extra} ({EXTRAS[extra]})" for extra in needed if extra not in here]
+    more = f"; {install('NAME')} adds {', '.join(there)}" if there else ""
+    return Finding("extras", Status.OK, f"{', '.join(here) or 'none'}{more}")
+
+
+def versions(
+    lines: Callable[[], list[str]] = requirements,
+    tested: Callable[[], dict[str, str]] = locked,
+    installed: Callable[[str], str | None] = installed_version,
+) -> Finding:
+    """Check that the packages are those with which the course was tested."""
+    pins = {name.lower(): version for name, version in tested().items()}
+    names = sorted({name_of(line) for line in lines() if extra_of(line) in ("", *EXTRAS)})
+    other = [
+        f"{name} {here} (tested: {pins[name]})"
+        for name in names
+        if (here := installed(name)) and pins.get(name, here) != here
+    ]
+    more = f" and {len(other) - LISTED} more" if len(other) > LISTED else ""
+    lock = origin() / "constraints.txt"
+    return judge(
+        "versions",
+        not other,
+        f"not those of the course's lock: {', '.join(other[:LISTED])}{more}"
+        if other
+        else f"those of {lock}",
+        Status.WARNING,
+        f"if something fails: pip install -c '{lock}' '{COURSE}[lab]'",
+    )
 
 
 def blas(pools: Callable[[], list[dict[str, Any]]] = threadpool_info) -> Finding:
@@ -305,6 +445,33 @@ def cache_folder(
     )
 
 
+def folder_of_the_course(
+    find: Callable[[], Path] = course_folder,
+    free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
+) -> Finding:
+    """Check that the folder that ``mlc-course lab`` would open from here can be written."""
+    try:
+        folder = find()
+    except UsageError:
+        hint = "none here; mlc-course init DIR lays the lessons out"
+        return Finding("course folder", Status.OK, hint)
+    try:
+        with tempfile.TemporaryFile(dir=folder / "notebooks"):
+            pass
+        room = free(folder)
+    except OSError as error:
+        fault = f"{folder} cannot be written: {error.strerror or error}"
+        remedy = "answers cannot be saved there: mlc-course init DIR, in a folder of yours"
+        return Finding("course folder", Status.WARNING, fault, remedy)
+    return judge(
+        "course folder",
+        room >= ENOUGH_DISK,
+        f"{folder}, {room / (1 << 30):.1f} GiB free",
+        Status.WARNING,
+        "free some disk space: notebooks cannot be saved on a full disk",
+    )
+
+
 def characters(encoding: str | None = None) -> Finding:
     """Check that the terminal and files take the characters that findings and tables use."""
     encoding = encoding or sys.stdout.encoding or "ascii"
@@ -376,8 +543,14 @@ def nvrtc(found: Callable[[], tuple[int, ...]] = generations) -> Finding:
     )
 
 
-def jupyterlab(command: tuple[str, ...] = python(FIND_KERNEL)) -> Finding:
+def jupyterlab(
+    command: tuple[str, ...] = python(FIND_KERNEL),
+    installed: Callable[[str], str | None] = installed_version,
+) -> Finding:
     """Check that JupyterLab, in which lessons are read, is here and runs them with this Python."""
+    if installed("jupyterlab") is None:
+        detail = "missing; the engines and their commands work, lessons need it"
+        return Finding("JupyterLab", Status.WARNING, detail, install("lab"))
     said = run_program(command, PATIENCE_S)
     lines = said.out.strip().splitlines()
     if said.status != 0 or len(lines) != 2:
@@ -403,7 +576,7 @@ def nbgrader(
     said = run_program(command, PATIENCE_S)
     good = said.status == 0
     detail = said.out.strip() if good else f"{said}; optional: instructors need it"
-    return judge("nbgrader", good, detail, Status.WARNING, SETUP)
+    return judge("nbgrader", good, detail, Status.WARNING, install("grade"))
 
 
 def chromium(program: str) -> str:
@@ -464,16 +637,22 @@ def timing_noise(noise: Callable[[], measure.Noise] = measure.noise) -> Finding:
 
 NEEDED: tuple[Check, ...] = (
     python_version,
+    c_library,
+    command_on_path,
     tvm_pair,
     import_tvm,
     libraries,
     jupyterlab,
+    lesson_libraries,
+    extras,
+    versions,
     blas,
     cores_and_caches,
     cpu_quota,
     vector_width,
     free_memory,
     cache_folder,
+    folder_of_the_course,
     characters,
     timing_noise,
 )

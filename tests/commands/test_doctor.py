@@ -105,6 +105,48 @@ BROKEN_OR_WORSE = [
     ),
     (doctor.libraries, {"command": prints("", 0)}, Status.BROKEN, "says nothing"),
     (doctor.libraries, {"command": prints("all tried", 3)}, Status.BROKEN, "all tried"),
+    (doctor.lesson_libraries, {"command": prints("", 0)}, Status.BROKEN, "says nothing"),
+    (doctor.jupyterlab, {"installed": lambda _: None}, Status.WARNING, "missing; the engines"),
+    (
+        doctor.c_library,
+        {"system": "linux", "found": lambda: ("glibc", "2.17")},
+        Status.BROKEN,
+        "glibc 2.17",
+    ),
+    (
+        doctor.c_library,
+        {"system": "linux", "found": lambda: ("", "")},
+        Status.BROKEN,
+        "not glibc (musl?)",
+    ),
+    (
+        doctor.command_on_path,
+        {"which": lambda _: "/another/env/bin/mlc-course"},
+        Status.WARNING,
+        "/another/env/bin/mlc-course, and this is",
+    ),
+    (
+        doctor.versions,
+        {
+            "lines": lambda: ["numpy", 'onnx; extra == "onnx"', 'mlc-course[lab]; extra == "dev"'],
+            "tested": lambda: {"numpy": "2.4.6", "onnx": "1.23.2"},
+            "installed": {"numpy": "2.5.0", "mlc-course": "0.1.0"}.get,
+        },
+        Status.WARNING,
+        "numpy 2.5.0 (tested: 2.4.6)",
+    ),
+    (
+        doctor.folder_of_the_course,
+        {"find": lambda: Path("/dev/null")},
+        Status.WARNING,
+        "/dev/null cannot be written: Not a directory",
+    ),
+    (
+        doctor.folder_of_the_course,
+        {"find": lambda: ROOT, "free": lambda _: 1 << 20},
+        Status.WARNING,
+        "0.0 GiB free",
+    ),
     (doctor.jupyterlab, {"command": prints("no jupyterlab", 1)}, Status.BROKEN, "no jupyterlab"),
     (
         doctor.jupyterlab,
@@ -207,6 +249,25 @@ def test_a_check_refuses(check: Any, facts: dict[str, Any], status: Status, deta
             {"command": (sys.executable, "-c", CHILD.format("with"))},
             "0.27.0 with LLVM",
         ),
+        (doctor.c_library, {"system": "linux", "found": lambda: ("glibc", "2.28")}, "glibc 2.28"),
+        (doctor.c_library, {"system": "darwin"}, "that of darwin"),
+        (doctor.command_on_path, {"which": nothing}, "not on PATH (source"),
+        (
+            doctor.command_on_path,
+            {"which": lambda _: str(Path(sys.executable).with_name("mlc-course"))},
+            "mlc-course, and this is",
+        ),
+        (doctor.lesson_libraries, {"installed": nothing}, "not installed, as JupyterLab is not"),
+        (
+            doctor.extras,
+            {
+                "lines": lambda: ["numpy", 'onnx; extra == "onnx"', 'nbgrader; extra == "grade"'],
+                "installed": {"onnx": "1.23.2"}.get,
+            },
+            "onnx; pip install 'mlc-course[NAME]' adds grade (marks)",
+        ),
+        (doctor.versions, {"lines": lambda: ["numpy"], "tested": dict}, "constraints.txt"),
+        (doctor.folder_of_the_course, {"find": lambda: ROOT}, "GiB free"),
         (doctor.cores_and_caches, {"describe": lambda: FAST}, "2 cores, L1d 32 KiB, L2 1024 KiB"),
         (doctor.vector_width, {"describe": lambda: FAST}, "AVX2"),
         (doctor.timing_noise, {"noise": lambda: noise(1, 1, 1)}, "quiet"),
@@ -334,9 +395,10 @@ def test_every_library_that_is_imported_is_tried() -> None:
     for path in [*(root / "notebooks").glob("*.ipynb"), *(root / "solutions").glob("*/*.ipynb")]:
         cells = json.loads(path.read_text())["cells"]
         sources += ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    tried = {*doctor.LIBRARIES, "tvm", "tvm_ffi", "nbgrader", "jupyterlab", "jupyter_client"}
+    tried = {*doctor.LIBRARIES, *doctor.OF_LESSONS, "tvm", "tvm_ffi", "nbgrader"}
+    tried |= {"jupyterlab", "jupyter_client"}
     its_own = imported(Path(doctor.__file__).read_text())
-    optional = {"cupy", "pyopencl", "distributed", "argcomplete"}
+    optional = {"cupy", "pyopencl", "distributed", "onnx", "argcomplete"}
     assert not set().union(*map(imported, sources)) - optional - tried - its_own
 
 
