@@ -85,9 +85,9 @@ def test_an_id_used_twice_and_widget_state_are_refused() -> None:
     assert "state of widgets" in widgets
 
 
-# The course's lessons by their final numbers; those without a notebook are still to come.
+# The course's lessons by their final numbers; COMING have no notebook yet.
 LESSONS = {int(path.name[:2]): path.stem for path in ROOT.glob("notebooks/[0-9]*.ipynb")}
-COMING = {21}
+COMING: set[int] = set()
 MENTION = re.compile(r"\blessons? (\d+)((?:(?: to | and |, | or )\d+)*)\b(?!\.\d)", re.IGNORECASE)
 NUMBERED = re.compile(r"\[lesson (\d+)\]\(([^)]+)\)", re.IGNORECASE)
 TITLED = re.compile(r"\blesson (\d+), \[[^]]+\]\(([^)]+)\)", re.IGNORECASE)

@@ -52,7 +52,7 @@ PATHS: dict[str, tuple[int, ...]] = {
     "tvm": (0, 3, 4, 11, 12, 14, 15, 16, 17, 18, 19, 20, 21),
     "mirage": (15, 16, 17, 18, 19, 21),
 }
-COMING = {21: {"en": "Your own superoptimizer"}}  # titles, until there is a notebook to read
+COMING: dict[int, dict[str, str]] = {}  # titles, until there is a notebook to read
 
 HEADING = re.compile(r"# (\d+)\. (.+)")
 QUESTION = re.compile(r"\*\*(.+)\*\*")

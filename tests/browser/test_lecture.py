@@ -458,7 +458,7 @@ def test_a_deck_prints_one_page_a_slide(page_of: Callable[[str], Page], tmp_path
 def test_what_cannot_begin_says_why_before_anything_is_started(capfd: Any) -> None:
     words = [sys.executable, "-m", "mlc_course.commands", "lecture"]
     for more, said in (
-        (["21"], "no such lesson"),
+        (["22"], "no such lesson"),
         (["05", "--poll", "99999"], "for votes"),
         (["05", "--port", "99999"], "no such port"),
         (["05", "--port", "-1"], "no such port"),

@@ -4,11 +4,14 @@ Read ``admitted_programs`` first.
 """
 
 from mlc_course.grading.admission.admitted_kernels import admitted_function, admitted_kernel
+from mlc_course.grading.admission.admitted_pages import admitted_page, offered_as
 from mlc_course.grading.admission.admitted_programs import admit, dtypes
 
 __all__ = [
     "admit",
     "admitted_function",
     "admitted_kernel",
+    "admitted_page",
     "dtypes",
+    "offered_as",
 ]

@@ -16,16 +16,18 @@ from mlc_course.grading.checks.checking import (
 )
 from mlc_course.grading.checks.correctness import agrees, computes, equals, returns
 from mlc_course.grading.checks.counted import axis_kinds, inner_stride, lanes, misses, spills
-from mlc_course.grading.checks.mugraphs import operators, read, same_program
+from mlc_course.grading.checks.mugraphs import operators, read, same_border, same_program
 from mlc_course.grading.checks.prediction import breaks, check_parts, holds, predicts, seal, sealed
 from mlc_course.grading.checks.pruning import plain, prunes
-from mlc_course.grading.checks.ratio import Faster, faster, race
+from mlc_course.grading.checks.ratio import UNFUSED, Faster, faster, race
+from mlc_course.grading.checks.superoptimized import least_bytes, moves, same_graph
 
 __all__ = [
     "Demand",
     "Examined",
     "Faster",
     "RATIO",
+    "UNFUSED",
     "agrees",
     "axis_kinds",
     "breaks",
@@ -39,7 +41,9 @@ __all__ = [
     "holds",
     "inner_stride",
     "lanes",
+    "least_bytes",
     "misses",
+    "moves",
     "operators",
     "plain",
     "predicts",
@@ -49,6 +53,8 @@ __all__ = [
     "recording",
     "returns",
     "runs",
+    "same_border",
+    "same_graph",
     "same_program",
     "seal",
     "sealed",

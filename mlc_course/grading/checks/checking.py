@@ -23,6 +23,7 @@ from mlc_course.grading.process import (
     Finding,
     Given,
     Inspection,
+    Optimized,
     Scheduled,
     Subject,
     Verdict,
@@ -45,6 +46,7 @@ class BenchLike(Protocol):
     def inspect(self, check: Inspection) -> str: ...
     def run(self, inputs: list[Array]) -> Array: ...
     def race(self, rung: str, inputs: list[Array]) -> None: ...
+    def race_graph(self, seed: int) -> None: ...
     def repeat(self, contestant: str, times: int) -> None: ...
 
 
@@ -189,6 +191,10 @@ def _examined(subject: Subject) -> Examined:
             return Examined(bench, problem=subject.problem)
         case Called():
             return Examined(bench, call=_copying(subject.answer))
+        case Optimized():
+            program = subject.draw(PUBLIC_SEED)
+            bench.load_graph(bench.optimize(text, subject.answer.__name__, program), program)
+            return Examined(bench)
         case Boxed() | Given():
             bench.load_value(text)
             return Examined(bench, value=bench.subject)

@@ -18,7 +18,7 @@ from typing import Any
 
 from mlc_course.errors import UsageError
 from mlc_course.grading.checks import RATIO, Demand, recording
-from mlc_course.grading.process import Name, Scheduled, Written
+from mlc_course.grading.process import Name, Optimized, Scheduled, Written
 
 SETTINGS = "nbgrader_config.py"  # beside the solutions of a course that nbgrader knows
 BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
@@ -141,10 +141,10 @@ def _test(about: dict[str, Any], source: str, namespace: _Answers, path: Path) -
 def _check_demand(demand: Demand, where: str) -> None:
     """Refuse a demand that a wrong program could meet, and one that time alone decides."""
     kinds = {check.kind for check in demand.checks}
-    if isinstance(demand.subject, Scheduled | Written) and "correctness" not in kinds:
+    if isinstance(demand.subject, Scheduled | Written | Optimized) and "correctness" not in kinds:
         raise UsageError(
             f"{where}: a program is not asked to be right",
-            expected="computes() in every check of a program: a function may schedule each anew",
+            expected="computes() or same_graph() in every check: a function may answer each anew",
             got=", ".join(sorted(kinds)),
         )
     if RATIO in kinds and not kinds & {"structure", "counted"}:

@@ -22,6 +22,7 @@ from mlc_course.grading.process import (
     Given,
     Interpreter,
     Limits,
+    Optimized,
     RemoteBench,
     Scheduled,
     Verdict,
@@ -123,7 +124,8 @@ def grade(exam: Exam, submission: Submission, *, seed: int, limits: Limits, sand
     except CourseError as error:
         return refused(submission, exam, f"{error.what}: {error.got}" if error.got else error.what)
     asked_last = max(i for i, step in enumerate(steps) if isinstance(step, Examine))
-    examiner = _Examiner(exam, RemoteBench(limits, sandbox), _seed(seed, submission))
+    benches = RemoteBench(limits, sandbox), RemoteBench(limits, sandbox)
+    examiner = _Examiner(exam, *benches, _seed(seed, submission))
     try:
         # In this order: what asks a hidden check is started when all that is shown has been said.
         student, again = Interpreter(limits, sandbox), Interpreter(limits, sandbox)
@@ -131,7 +133,8 @@ def grade(exam: Exam, submission: Submission, *, seed: int, limits: Limits, sand
         if any(test.hidden for test in exam.tests):
             examiner.ask(again, useful, hidden=True)
     finally:
-        examiner.bench.stop()
+        for bench in benches:
+            bench.stop()
     return Marks(
         submission.student,
         exam.assignment,
@@ -167,9 +170,10 @@ class _Examiner:
     says only the verdicts are told. So no cell and no answer can say what a hidden check asked.
     """
 
-    def __init__(self, exam: Exam, bench: RemoteBench, seed: int) -> None:
+    def __init__(self, exam: Exam, bench: RemoteBench, pages: RemoteBench, seed: int) -> None:
+        """``pages`` runs students' pages, in a process that judges nothing."""
         self.tests = {test.grade_id: test for test in exam.tests}
-        self.bench, self.seed = bench, seed
+        self.bench, self.pages, self.seed = bench, pages, seed
         self.races: list[Race] = []
         self._found: dict[tuple[str, int], list[Finding]] = {}
 
@@ -210,17 +214,18 @@ class _Examiner:
 
     def _findings(self, student: Interpreter, test: Test, number: int) -> list[Finding]:
         """A process may also end for reasons of the machine's: then the answer is asked again."""
-        ends = student.ends + self.bench.ends
+        ends = student.ends + self.bench.ends + self.pages.ends
         found = self._asked(student, test, number)
-        if student.ends + self.bench.ends > ends:
+        if student.ends + self.bench.ends + self.pages.ends > ends:
             found = self._asked(student, test, number)
         return found
 
     def _asked(self, student: Interpreter, test: Test, number: int) -> list[Finding]:
         demand = test.demands[number]
         try:
-            text, answer = self._answer(student, demand)
-            answer.seed = _mixed(self.seed, f"{test.grade_id} {number}")
+            seed = _mixed(self.seed, f"{test.grade_id} {number}")
+            text, answer = self._answer(student, demand, seed)
+            answer.seed = seed
         except Exception as error:
             return [unmet("answer", error)]
         found = [examine(check, answer) for check in demand.checks if check.kind != RATIO]
@@ -229,7 +234,7 @@ class _Examiner:
             self.races.append(Race(test.grade_id, number, text))
         return found
 
-    def _answer(self, student: Interpreter, demand: Demand) -> tuple[str, Examined]:
+    def _answer(self, student: Interpreter, demand: Demand, seed: int) -> tuple[str, Examined]:
         subject = demand.subject
         name = subject.answer.name
         text = student.produce(name, subject.ask())
@@ -239,6 +244,11 @@ class _Examiner:
                 answer = Examined(self.bench, problem=subject.problem)
             case Called():
                 answer = Examined(self.bench, call=student.function(name))
+            case Optimized():
+                program = subject.draw(seed)
+                text = values.to_text([self.pages.optimize(text, name, program), program])
+                self.bench.load_graph(*values.from_text(text))
+                answer = Examined(self.bench)
             case Boxed() | Given():
                 self.bench.load_value(text)
                 answer = Examined(self.bench, value=values.from_text(text))
@@ -311,6 +321,9 @@ def _raced(exam: Exam, races: Sequence[Race]) -> Iterator[tuple[Race, Demand]]:
 
 
 def _on_bench(bench: RemoteBench, each: Race, demand: Demand) -> Examined:
+    if isinstance(demand.subject, Optimized):
+        bench.load_graph(*values.from_text(each.text))
+        return Examined(bench, patient=True)
     assert isinstance(demand.subject, Scheduled | Written)
     bench.load_program(each.text, demand.subject.problem)
     return Examined(bench, problem=demand.subject.problem, patient=True)

@@ -9,20 +9,31 @@ from mlc_course.grading.process.answers import (
     Called,
     Given,
     Name,
+    Optimized,
     Scheduled,
     Subject,
     Written,
     boxed,
     called,
     given,
+    optimized,
     own_error,
     problem,
     produce,
     scheduled,
     written,
 )
-from mlc_course.grading.process.bench import BASELINE, NAIVE, YOURS, Bench, Inspection, Program
+from mlc_course.grading.process.bench import (
+    BASELINE,
+    NAIVE,
+    YOURS,
+    Bench,
+    Inspection,
+    MadeGraph,
+    Program,
+)
 from mlc_course.grading.process.finding import Finding, Verdict, earned, met, printable, unmet
+from mlc_course.grading.process.pages import page
 from mlc_course.grading.process.privileges import hide_memory
 from mlc_course.grading.process.remote import Interpreter, RemoteBench
 from mlc_course.grading.process.sandbox import (
@@ -48,8 +59,10 @@ __all__ = [
     "Inspection",
     "Interpreter",
     "Limits",
+    "MadeGraph",
     "NAIVE",
     "Name",
+    "Optimized",
     "Program",
     "RLIMITS",
     "RemoteBench",
@@ -66,7 +79,9 @@ __all__ = [
     "has_bubblewrap",
     "hide_memory",
     "met",
+    "optimized",
     "own_error",
+    "page",
     "printable",
     "problem",
     "produce",

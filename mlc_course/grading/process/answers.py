@@ -18,6 +18,7 @@ import numpy as np
 
 from mlc_course.errors import CourseError, UnmetCheck
 from mlc_course.grading.process import values
+from mlc_course.grading.process.pages import page
 from mlc_course.tensor_program.problems import Array, Operand, Workload
 from mlc_course.tensor_program.tir import (
     IRModule,
@@ -89,6 +90,20 @@ class Boxed:
 
 
 @dataclass(frozen=True)
+class Optimized:
+    """A function from the text of a program to the text of a graph, handed in as a page.
+
+    ``draw(seed)`` is the program that it is asked about.
+    """
+
+    answer: Any
+    draw: Callable[[int], str]
+
+    def ask(self) -> dict[str, str]:
+        return {"how": "page"}
+
+
+@dataclass(frozen=True)
 class Given:
     """A plain value: a number, a list of names, an array."""
 
@@ -99,7 +114,7 @@ class Given:
 
 
 Shape = tuple[int, ...]
-Subject = Scheduled | Written | Called | Boxed | Given
+Subject = Scheduled | Written | Called | Boxed | Optimized | Given
 
 
 def scheduled(answer: Callable[[Schedule], object], problem: Workload) -> Scheduled:
@@ -120,6 +135,11 @@ def called(answer: Callable[..., object]) -> Called:
 def boxed(answer: Callable[..., object]) -> Boxed:
     """A kernel that the checks run in the box."""
     return Boxed(answer)
+
+
+def optimized(answer: Callable[[str], str], draw: Callable[[int], str]) -> Optimized:
+    """The graph that the student's superoptimizer makes of a program, which the seed draws."""
+    return Optimized(answer, draw)
 
 
 def given(answer: object) -> Given:
@@ -270,6 +290,12 @@ def _kernel(answer: object, program: str) -> str:
     return values.to_text(textwrap.dedent(inspect.getsource(answer)))
 
 
+def _page(answer: object, program: str) -> str:
+    if not inspect.isfunction(answer):
+        raise _wrong_kind("a function", answer)
+    return page(answer)
+
+
 def _value(answer: object, program: str) -> str:
     return values.to_text(answer)
 
@@ -293,5 +319,6 @@ PRODUCERS: dict[str, Callable[[object, str], str]] = {
     "program": _program,
     "function": _function,
     "kernel": _kernel,
+    "page": _page,
     "value": _value,
 }

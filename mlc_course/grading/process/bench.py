@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mlc_course.errors import UnmetCheck, UnsafeProgram
-from mlc_course.grading.admission import admit
+from mlc_course.grading.admission import admit, admitted_page
 from mlc_course.grading.process import values
+from mlc_course.grading.process.answers import own_error
+from mlc_course.mugraph.ir import parse
+from mlc_course.mugraph.runtime import compile_graph, random_inputs
 from mlc_course.tensor_program.ladders import Rung, ladder, scheduled, select
 from mlc_course.tensor_program.memory import Cache, counter
 from mlc_course.tensor_program.problems import Array, Workload, aligned
@@ -84,6 +87,14 @@ class Program:
         return tuple(busy)
 
 
+@dataclass(frozen=True)
+class MadeGraph:
+    """The texts of a graph that an answer has made, and of the program that it was made of."""
+
+    graph: Any
+    program: str
+
+
 class Inspection(Protocol):
     """A check that looks at a program or a value where it stands.
 
@@ -113,7 +124,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.subject: Any = None
-        self.compiled: dict[str, Callable[..., None]] = {}
+        self.compiled: dict[str, Callable[..., object]] = {}
         self.buffers: list[Any] = []
 
     def load_program(self, text: str, problem: Workload) -> None:
@@ -137,6 +148,19 @@ class Bench:
     def load_value(self, text: str) -> None:
         """Read a value."""
         self.subject = values.from_text(text)
+
+    def optimize(self, page: str, name: str, program: str) -> str:
+        """Return, as a value's text, what a page's function ``name`` makes of a program."""
+        function = admitted_page(page, name)
+        try:
+            return values.to_text(function(program))
+        except Exception as error:
+            raise own_error(error) from error
+
+    def load_graph(self, text: str, program: str) -> None:
+        """Read what ``optimize`` has returned."""
+        self.compiled, self.buffers = {}, []
+        self.subject = MadeGraph(values.from_text(text), program)
 
     def inspect(self, check: Inspection) -> str:
         """The answer, in the form in which a check examines it."""
@@ -164,13 +188,20 @@ class Bench:
         out = problem.output()
         self.buffers = [*(shared_tensor(aligned(each)) for each in inputs), shared_tensor(out)]
 
+    def race_graph(self, seed: int) -> None:
+        """Get ready to run the graph, and its program unfused, on inputs that the seed draws."""
+        program, self.buffers = parse(self.subject.program), []
+        inputs = random_inputs(program, seed)
+        for name, each in ((YOURS, parse(self.subject.graph)), (BASELINE, program)):
+            self.compiled[name] = compile_graph(each, threads=1).bind(inputs)
+
     def repeat(self, contestant: str, times: int) -> None:
         """Call one of the two a number of times; the caller holds the clock."""
         function = self.compiled[contestant]
         for _ in range(times):
             function(*self.buffers)
 
-    def _function(self, name: str) -> Callable[..., None]:
+    def _function(self, name: str) -> Callable[..., object]:
         if name not in self.compiled:
             self.compiled[name] = compile_program(self.subject.module)
         return self.compiled[name]

@@ -74,6 +74,17 @@ class RemoteBench:
         self._ended = ""
         self._ask("load_value", text)
 
+    def optimize(self, page: str, name: str, program: str) -> str:
+        self._ended = ""
+        text = self._ask("optimize", page, name, program)
+        if not isinstance(text, str):
+            raise UnmetCheck("an answer that cannot be read", got=type(text).__name__)
+        return text
+
+    def load_graph(self, text: str, program: str) -> None:
+        self._ended = ""
+        self._ask("load_graph", text, program)
+
     def inspect(self, check: Inspection) -> str:
         return str(self._ask("inspect", check))
 
@@ -85,6 +96,9 @@ class RemoteBench:
 
     def race(self, rung: str, inputs: list[Array]) -> None:
         self._ask("race", rung, inputs)
+
+    def race_graph(self, seed: int) -> None:
+        self._ask("race_graph", seed)
 
     def repeat(self, contestant: str, times: int) -> None:
         self._ask("repeat", contestant, times)

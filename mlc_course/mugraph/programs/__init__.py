@@ -5,10 +5,12 @@ programs as an engineer writes them in NumPy, to be timed beside compiled graphs
 """
 
 from mlc_course.mugraph.programs.catalogue import (
+    FOUND,
     FREE_SIZED,
     MODELS,
     NAMES,
     PROGRAM_OF,
+    found,
     free_sized,
     published,
     workload,
@@ -16,10 +18,12 @@ from mlc_course.mugraph.programs.catalogue import (
 from mlc_course.mugraph.programs.numpy_programs import in_numpy
 
 __all__ = [
+    "FOUND",
     "FREE_SIZED",
     "MODELS",
     "NAMES",
     "PROGRAM_OF",
+    "found",
     "free_sized",
     "in_numpy",
     "published",

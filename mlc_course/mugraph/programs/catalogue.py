@@ -55,6 +55,11 @@ PROGRAM_OF: Mapping[str, str] = {
     "online_softmax_attention": "stable_attention",
     "attention_split_kv": "stable_attention",
 }
+# The workload that each graph computes which the search found, as the cost model chose it.
+FOUND: Mapping[str, str] = {
+    "found_in_one_kernel": "rms_norm_matmul",
+    "found_in_two_kernels": "rms_norm_matmul",
+}
 # The workload that each graph computes whose sizes may be free (``mugraph.symbolic``).
 FREE_SIZED: Mapping[str, str] = {
     "rms_norm_matmul_in_rows": "rms_norm_matmul",
@@ -71,6 +76,11 @@ def workload(name: str) -> KernelGraph:
 def published(name: str) -> KernelGraph:
     """Return a fused graph at its benchmark's sizes; raise ``UsageError`` for another name."""
     return _read(name, PROGRAM_OF, "published graph")
+
+
+def found(name: str) -> KernelGraph:
+    """Return a graph that the search found for an A100; raise ``UsageError`` for another name."""
+    return _read(name, FOUND, "found graph")
 
 
 def free_sized(name: str) -> KernelGraph:

@@ -11,7 +11,7 @@ from small_graphs import normal_inputs, relative_error, small
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.ir import KernelGraph, ThreadGraph, parse, run
 from mlc_course.mugraph.programs import MODELS, NAMES, PROGRAM_OF, published, workload
-from mlc_course.mugraph.programs.catalogue import FREE_SIZED, GRAPHS, OPERATORS
+from mlc_course.mugraph.programs.catalogue import FOUND, FREE_SIZED, GRAPHS, OPERATORS
 
 Array = NDArray[np.float64]
 
@@ -226,4 +226,5 @@ def test_every_file_is_in_the_catalogue() -> None:
         *MODELS,
         *OPERATORS,
         *FREE_SIZED,
+        *FOUND,
     }
