@@ -53,7 +53,7 @@ def test_a_lesson_builds_on_earlier_ones_and_names_none_twice() -> None:
 def test_a_lesson_links_what_it_builds_on(lesson: Lesson) -> None:
     linked = {int(number) for number in re.findall(r"\]\((\d\d)_", prose(lesson))}
     before = {each for each in linked if each < lesson.number}
-    assert set(lesson.builds_on) <= before or lesson.number == 14, "14 links none yet"
+    assert set(lesson.builds_on) <= before
 
 
 def prose(lesson: Lesson) -> str:
