@@ -15,7 +15,6 @@ from mlc_course.mugraph.cost import target
 
 EXERCISES = sorted(SOLUTIONS.rglob("*.ipynb"))
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-UNFINISHED = {14}  # lessons whose text is being changed elsewhere
 IN_WORDS = dict(eight=8, nine=9, ten=10, eleven=11, twelve=12, thirteen=13, fourteen=14, fifteen=15)
 
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -93,13 +92,13 @@ def test_a_lesson_links_each_lesson_that_it_names(path: Path) -> None:
 @pytest.mark.parametrize("path", [*EXERCISES, *DOCS], ids=lambda path: path.stem)
 def test_exercises_and_documents_link_each_lesson_that_they_name(path: Path) -> None:
     own = number(path) if path in EXERCISES else None
-    assert own is None or own in linked(path) | UNFINISHED
+    assert own is None or own in linked(path)
     assert not named_without_link(text(path), own)
 
 
 @pytest.mark.parametrize("path", LESSONS[1:], ids=lambda path: path.stem)
 def test_a_lesson_links_back_to_what_it_builds_on(path: Path) -> None:
-    assert any(each < number(path) for each in linked(path)) or number(path) in UNFINISHED
+    assert any(each < number(path) for each in linked(path))
 
 
 def test_a_lesson_links_all_that_the_map_says_it_builds_on() -> None:
@@ -109,7 +108,7 @@ def test_a_lesson_links_all_that_the_map_says_it_builds_on() -> None:
         for path in LESSONS
         if (absent := set(course.BUILDS_ON[number(path)]) - linked(path))
     }
-    assert not missing.keys() - UNFINISHED
+    assert not missing
 
 
 @pytest.mark.parametrize(
@@ -123,8 +122,8 @@ def test_a_link_leads_to_a_page_that_is_there(path: Path) -> None:
 def test_a_lesson_begins_with_its_minutes_and_its_exercise_for_class(path: Path) -> None:
     first, exercises = read(path).cells[0].source, announcement(path)
     begins = BEGINS.search(first)
-    assert begins or number(path) in UNFINISHED
-    assert not begins or f"Exercise {begins[1]} is for class" in exercises
+    assert begins
+    assert f"Exercise {begins[1]} is for class" in exercises
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
@@ -152,9 +151,9 @@ def test_exercises_have_the_names_and_the_minutes_that_the_lesson_announces(path
     headings = dict(HEADING.findall(prose(path)))
     assert announced.keys() == headings.keys()
     other = [name for n, name in announced.items() if not headings[n].startswith(name)]
-    assert not other or number(path) in UNFINISHED
+    assert not other
     told = FOR_CLASS.search(said)
-    assert (told and told[0] in read(path).cells[0].source) or number(path) in UNFINISHED
+    assert told and told[0] in read(path).cells[0].source
 
 
 def test_the_readme_says_how_long_a_lesson_takes() -> None:
