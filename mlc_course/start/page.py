@@ -24,14 +24,14 @@ def start_page(root: Path, language: str, *, link: Link) -> str:
     pages = (("notebooks/glossary.ipynb", words.glossary), ("notebooks/index.ipynb", words.ready))
     return "".join(
         (
-            f'<main class="mlc mlc-start" lang="{escape(language)}"><style>{RULES}</style>',
+            f'<div class="mlc mlc-start" lang="{escape(language)}"><style>{RULES}</style>',
             _languages(language, words),
             f"<h1>{escape(words.title)}</h1><p>{escape(words.about)}</p>",
             f'<p data-testid="next">{_next(course, words, done, link)}</p>',
             map_html(course, words, link=link, done=done, name="start"),
             "<p>",
             " · ".join(_anchor(path, said, link) for path, said in pages),
-            f"</p>{_kept(words, done)}</main>",
+            f"</p>{_kept(words, done)}</div>",
         )
     )
 

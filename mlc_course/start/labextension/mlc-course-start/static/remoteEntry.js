@@ -88,7 +88,15 @@
           this.refresh();
         } else if (target.name?.endsWith("-path")) {
           localStorage.setItem(`${KEPT}path`, target.value);
+          this.follow(target.value);
         }
+      }
+
+      // A path begins with its first lesson, unless one of its lessons is chosen already.
+      follow(path) {
+        const on = [...this.node.querySelectorAll(`.c5 .lesson.in-${path}`)].map(
+          (lesson) => this.node.querySelector(`.c-${Number(lesson.classList[1].slice(1))}`));
+        if (on.length && !on.some((input) => input.checked)) on[0].checked = true;
       }
 
       // Enter opens the lesson that is chosen.
