@@ -22,7 +22,7 @@ def rooms() -> Iterator[tuple[str, str, str]]:
         if path.is_dir():
             source, name = path / "__init__.py", str(path.relative_to(ROOT / "mlc_course"))
         elif (source := path.with_suffix(".py")).exists():
-            name = source.name
+            name = str(source.relative_to(ROOT / "mlc_course"))
         else:
             continue  # a pattern, for the folders of lessons
         said = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""

@@ -137,6 +137,18 @@ def example(name: str) -> str:
     return f"{fenced(path.read_text(), 'python')}\n\nprints\n\n{fenced(printed)}"
 
 
+def pins() -> str:
+    """What moved when ``make pins`` was last kept."""
+    kept = recorded("pins")
+    lines = [
+        f"| `{each['package']}` | {each['pinned']} | {each['newest']} | "
+        f"{'fails: ' + ', '.join(each['breaks']) if each['breaks'] else each['verdict']} |"
+        for each in kept["moves"]
+    ]
+    said = f"{kept['downloaded'] / 1e6:.0f} MB were downloaded ({made_by('pins')})."
+    return f"{rows('| package | pinned | newest | |', *lines)}\n\n{said}"
+
+
 def wrong_name() -> str:
     """What a command says of a name that is nearly one of the course."""
     try:
@@ -754,6 +766,7 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "house": house,
     "statuses": statuses,
     "wrong-name": wrong_name,
+    "pins": pins,
     "subcommands": every_subcommand,
     "ladder": ladder,
     "two-machines": two_machines,
