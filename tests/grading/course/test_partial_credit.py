@@ -61,8 +61,7 @@ def test_marks_are_the_same_whatever_language_is_spoken(
     answers = {"square": HALF_SQUARE, "twice": "def twice(x):\n    return 2"}
     english = graded(exam, **answers)
     monkeypatch.setenv(LANGUAGE, "zh")
-    assert graded(exam, **answers) == english
-    assert feedback.page(Result(graded(exam, **answers))) == feedback.page(Result(english))
+    assert graded(exam, **answers).tests == english.tests
 
 
 @pytest.mark.slow
