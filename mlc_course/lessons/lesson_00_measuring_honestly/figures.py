@@ -85,7 +85,7 @@ def moved(calm: Comparison, crowded: Comparison) -> dict[str, float]:
         tr("mean of ours"): lambda each: statistics.mean(each.timing.seconds),
         tr("median of ours"): lambda each: each.timing.median_s,
         tr("best of ours"): lambda each: each.timing.best_s,
-        "NumPy / ours": lambda each: each.ratio,
+        tr("NumPy / ours"): lambda each: each.ratio,
     }
     return {name: figure(crowded) / figure(calm) - 1 for name, figure in figures.items()}
 
@@ -114,7 +114,7 @@ def moved_svg(changes: Mapping[str, float]) -> str:
     parts = []
     for place, (name, change) in enumerate(changes.items()):
         y = 8 + ROW * place
-        ratio = name == "NumPy / ours"
+        ratio = name == tr("NumPy / ours")
         left, wide = min(zero, zero + scale * change), abs(scale * change)
         parts.append(text(LABELS - 8, y + 18, name, size=14, anchor="end", bold=ratio))
         parts.append(rect(left, y, max(wide, 1), 24, fill=PAGE_OURS, line=0, round_by=0))
