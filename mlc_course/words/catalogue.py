@@ -5,6 +5,7 @@ python -m mlc_course.words.catalogue    adds what is newly marked, and says what
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,7 @@ def path(language: str) -> Path:
     return PACKAGE / "words" / f"{language}.po"
 
 
+@functools.cache
 def found() -> Catalog:
     """Return every string that is marked in the package, with the files that it is in."""
     catalog = Catalog()
