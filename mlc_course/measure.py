@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
+from mlc_course.words import tr
 
 Clock = Callable[[], float]
 Call = Callable[[], object]
@@ -124,25 +125,43 @@ class Comparison:
         """The reason why this ratio may mislead, or None; what is before the colon is its mark."""
         ours, base = self.timing, self.baseline
         _, most = RUNNING
-        shares = f"{ours.name} ran for {ours.running:.0%} of its time, {base.name} for "
-        shares += f"{base.running:.0%}"
+        shares = {
+            "ours": ours.name,
+            "ours_ran": ours.running,
+            "base": base.name,
+            "base_ran": base.running,
+        }
         if ours.by_cpu:
-            return (
-                f"CPU time: {shares}; a neighbour had the core, or one of those in this race "
-                "waits, so CPU times are told"
+            return tr(
+                "CPU time: {ours} ran for {ours_ran:.0%} of its time, {base} for {base_ran:.0%}; "
+                "a neighbour had the core, or one of those in this race waits, so CPU times are "
+                "told",
+                **shares,
             )
         if max(ours.running, base.running) > most:
-            return f"several threads: {shares}, where one thread was asked for"
+            return tr(
+                "several threads: {ours} ran for {ours_ran:.0%} of its time, {base} for "
+                "{base_ran:.0%}, where one thread was asked for",
+                **shares,
+            )
         low, high = self.ratio_iqr
         if (high - low) / self.ratio > NOISY_SPREAD:
-            return (
-                f"noisy: half of the {len(self.ratios)} ratios of {ours.name} to {base.name} "
-                f"lie outside {low:.2f} to {high:.2f}"
+            return tr(
+                "noisy: half of the {count} ratios of {ours} to {base} lie outside {low:.2f} to "
+                "{high:.2f}",
+                count=len(self.ratios),
+                ours=ours.name,
+                base=base.name,
+                low=low,
+                high=high,
             )
         if len(self.ratios) < FEWEST:
-            return (
-                f"few rounds: {len(self.ratios)} of {ours.name} and {base.name}, and a 95 % "
-                f"interval needs {FEWEST}"
+            return tr(
+                "few rounds: {count} of {ours} and {base}, and a 95 % interval needs {fewest}",
+                count=len(self.ratios),
+                ours=ours.name,
+                base=base.name,
+                fewest=FEWEST,
             )
         return None
 

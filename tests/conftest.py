@@ -67,6 +67,7 @@ def own_caches(config: pytest.Config) -> None:
     os.environ.setdefault("MPLCONFIGDIR", str(platformdirs.user_cache_path("matplotlib")))
     folder = tempfile.mkdtemp(prefix="mlc-course-caches-")
     os.environ["XDG_CACHE_HOME"] = folder
+    os.environ.pop("MLC_COURSE_LANGUAGE", None)  # tests read English
     os.environ["MLC_COURSE_RULES"] = str(Path(folder, "rules.json"))
     os.environ["MLC_COURSE_PROGRESS"] = str(Path(folder, "progress.json"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))

@@ -20,6 +20,7 @@ ROOMS = (
     "mlc_course.errors",
     "mlc_course.extras",
     "mlc_course.course_files",
+    "mlc_course.words",
     "mlc_course.deadline",
     "mlc_course.units",
     "mlc_course.machine",

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from mlc_course.words import language
+
 PAGE_INK, PAGE_PAPER = "var(--mlc-ink, #222221)", "var(--mlc-paper, #fffffe)"
 PAGE_TINT, PAGE_OURS = "var(--mlc-tint, #e6eef5)", "var(--mlc-ours, #0072b2)"
 AMBER, GREEN = "#e69f00", "#009e73"
 SMALL, NORMAL = 14, 15
 HEAD = 7  # pixels of an arrow's head
+# Beside those of a browser's own choice, which may be of another country's characters.
+FONTS = {"zh": "'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', sans-serif"}
 
 # Widths in hundredths of the letters' size, of DejaVu Sans, the widest of the fonts that pages use.
 _WIDTHS = {
@@ -97,11 +101,16 @@ def arrow(start: Point, end: Point, stops: Sequence[tuple[float, float, float]] 
     return curve(start, (x, y - HEAD), stops) + head
 
 
+def fonts() -> str:
+    """The fonts of a picture: those without serifs that a page has for its language."""
+    return FONTS.get(language(), "sans-serif")
+
+
 def document(wide: float, high: float, said: str, parts: Sequence[str]) -> str:
     """A whole picture, no wider than its own size; ``said`` describes it in words."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" role="img" '
         f'aria-label="{escape(said)}" style="width: 100%; max-width: {wide:.0f}px; height: auto" '
-        f'font-family="sans-serif" font-size="{NORMAL}" fill="{PAGE_INK}">'
+        f'font-family="{fonts()}" font-size="{NORMAL}" fill="{PAGE_INK}">'
         f'<rect width="{wide:.0f}" height="{high:.0f}" fill="{PAGE_PAPER}"/>{"".join(parts)}</svg>'
     )

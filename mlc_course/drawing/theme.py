@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from mlc_course.extras import on_demand
@@ -48,7 +49,9 @@ WIDTH_IN = 10.0
 def svg_text(figure: Figure) -> str:
     """A figure as SVG text without date; the page may set what ``THEME`` names."""
     buffer = io.StringIO()
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
+        # The page that shows it has fonts for its own language, whatever matplotlib has here.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
         figure.savefig(buffer, format="svg", metadata=UNDATED[".svg"])
     text = buffer.getvalue()
     for colour, variable in THEME.items():

@@ -31,6 +31,7 @@ from mlc_course.grading.process import (
     met,
     own_error,
     produce,
+    told,
     unmet,
     values,
 )
@@ -126,7 +127,7 @@ class NotYet(UnmetCheck):
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
-        self.text = "\n".join(map(str, findings))
+        self.text = "\n".join(map(told, findings))
         bad = next(each for each in findings if each.verdict is Verdict.UNMET)
         super().__init__(bad.what, expected=bad.expected, got=bad.got, hint=bad.hint)
 
@@ -150,7 +151,7 @@ def check(subject: Subject, *checks: Check, worth: float | None = None) -> None:
     findings = findings_here(Demand(subject, checks))
     if any(each.verdict is Verdict.UNMET for each in findings):
         raise NotYet(findings)
-    print("\n".join(map(str, findings)))
+    print("\n".join(map(told, findings)))
     progress.met(progress.under_way())
 
 

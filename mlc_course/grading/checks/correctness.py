@@ -13,10 +13,10 @@ from mlc_course.errors import UnmetCheck
 from mlc_course.grading.admission import dtypes
 from mlc_course.grading.checks.checking import Examined
 from mlc_course.grading.process import values
+from mlc_course.words import marked, tr
 
 SINGLE = {"float32"}
-WRONG = {"result": "a wrong result", "value": "not the right value"}
-NOTHING_RETURNED = "a function that reaches no return gives None; print only shows a value"
+NOTHING_RETURNED = marked("a function that reaches no return gives None; print only shows a value")
 LONGEST = 130  # characters of all arguments together
 Cases = Callable[[np.random.Generator], Sequence[Any]]
 
@@ -41,18 +41,19 @@ class Computes:
             out = answer.bench.run(inputs)
             reference = answer.problem.reference(inputs)
             worst = max(worst, answer.problem.check(out, reference, tolerance=self.tolerance))
-        return f"computes {answer.problem.title}; relative error {worst:.1g}"
+        title = answer.problem.title
+        return tr("computes {title}; relative error {error:.1g}", title=title, error=worst)
 
     def inspect(self, subject: Any) -> str:
         found = dtypes(subject.module) - SINGLE
         if found:
             raise UnmetCheck(
-                "the program computes in another precision",
-                expected="float32 throughout",
+                tr("the program computes in another precision"),
+                expected=tr("float32 throughout"),
                 got=", ".join(sorted(found)),
-                hint="fewer bits are another problem, not a faster program",
+                hint=tr("fewer bits are another problem, not a faster program"),
             )
-        return "float32 throughout"
+        return tr("float32 throughout")
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,12 @@ class Returns:
         wrong = _difference(got, self.result, self.tolerance)
         shown = _arguments(self.arguments)
         if wrong:
-            raise _unmet("result", f" for {shown}", wrong, _short(self.result), self.hint)
-        return f"right for {shown}"
+            if wrong.expected:
+                what = tr("the right result in another form for {arguments}", arguments=shown)
+            else:
+                what = tr("a wrong result for {arguments}", arguments=shown)
+            raise _unmet(what, wrong, _short(self.result), self.hint)
+        return tr("right for {arguments}", arguments=shown)
 
 
 @dataclass(frozen=True)
@@ -95,9 +100,23 @@ class Agrees:
             expected = self.reference(*arguments)
             wrong = _difference(_call(answer, arguments), expected, self.tolerance)
             if wrong:
-                place = f", in case {number + 1} of {self.count}, for {_arguments(arguments)}"
-                raise _unmet("result", place, wrong, _short(expected), self.hint)
-        return f"right in {self.count} cases"
+                case = {
+                    "number": number + 1,
+                    "count": self.count,
+                    "arguments": _arguments(arguments),
+                }
+                if wrong.expected:
+                    what = tr(
+                        "the right result in another form, in case {number} of {count}, for "
+                        "{arguments}",
+                        **case,
+                    )
+                else:
+                    what = tr(
+                        "a wrong result, in case {number} of {count}, for {arguments}", **case
+                    )
+                raise _unmet(what, wrong, _short(expected), self.hint)
+        return tr("right in {count} cases", count=self.count)
 
 
 @dataclass(frozen=True)
@@ -112,8 +131,12 @@ class Equals:
     def judge(self, answer: Examined) -> str:
         wrong = values.difference(answer.value, self.result, tolerance=self.tolerance)
         if wrong:
-            raise _unmet("value", "", wrong, "", self.hint)
-        return "the right value"
+            form_alone = bool(wrong.expected)
+            what = (
+                tr("the right value in another form") if form_alone else tr("not the right value")
+            )
+            raise _unmet(what, wrong, "", self.hint)
+        return tr("the right value")
 
 
 def returns(*arguments: object, result: object, tolerance: float = 1e-6, hint: str = "") -> Returns:
@@ -133,14 +156,13 @@ def _difference(got: Any, expected: Any, tolerance: float) -> values.Difference 
     return values.difference(got, expected, tolerance=tolerance)
 
 
-def _unmet(what: str, where: str, wrong: values.Difference, expected: str, hint: str) -> UnmetCheck:
+def _unmet(what: str, wrong: values.Difference, expected: str, hint: str) -> UnmetCheck:
     """The diagnosis of a difference, with its own hint where the exercise's would mislead."""
-    form_alone = bool(wrong.expected)
     return UnmetCheck(
-        f"the right {what} in another form{where}" if form_alone else f"{WRONG[what]}{where}",
+        what,
         expected=wrong.expected or expected or None,
         got=wrong.got,
-        hint=wrong.hint or hint or None,
+        hint=tr(wrong.hint or hint) or None,
     )
 
 

@@ -22,6 +22,7 @@ from mlc_course.tensor_program.tir import (
     variables,
     walk,
 )
+from mlc_course.words import tr
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,11 @@ class InnerStride(_OnBench):
     def inspect(self, subject: Program) -> str:
         loop = self._along_loops(accesses(subject.module))
         self._in_the_run(subject)
-        return f"along {loop} every address moves by {self.at_most} element or less"
+        return tr(
+            "along {loop} every address moves by {most} element or less",
+            loop=loop,
+            most=self.at_most,
+        )
 
     def _along_loops(self, found: tuple[Access, ...]) -> str:
         """Name the inner loop; raises ``UnmetCheck`` where an address moves by more along it."""
@@ -71,24 +76,31 @@ class InnerStride(_OnBench):
             found = tuple(each for each in found if each.block in names)
         if not found:
             raise UnmetCheck(
-                f"no block {self.block}",
-                expected=f"a block named {self.block}",
+                tr("no block {name}", name=self.block),
+                expected=tr("a block named {name}", name=self.block),
                 got=", ".join(known),
-                hint="keep the block that the exercise names",
+                hint=tr("keep the block that the exercise names"),
             )
         for each in found:
             loop, stride = each.turning[-1] if each.turning else (None, 0)
             if loop and (stride is None or abs(stride) > self.at_most):
-                moved = "in no fixed steps" if stride is None else f"by {stride} elements"
+                here = {"loop": loop.name, "buffer": each.buffer}
                 raise UnmetCheck(
-                    f"the inner loop {loop.name} strides {moved} in {each.buffer}",
-                    expected=f"at most {self.at_most}",
-                    got="no constant" if stride is None else stride,
-                    hint="which loop moves the last index by one? That one belongs inside",
+                    tr("the inner loop {loop} strides in no fixed steps in {buffer}", **here)
+                    if stride is None
+                    else tr(
+                        "the inner loop {loop} strides by {stride} elements in {buffer}",
+                        **here,
+                        stride=stride,
+                    ),
+                    expected=tr("at most {most}", most=self.at_most),
+                    got=tr("no constant") if stride is None else stride,
+                    hint=tr("which loop moves the last index by one? That one belongs inside"),
                 )
         if not self.block:
-            return "every inner loop"
-        return f"the inner loop {found[0].turning[-1][0].name if found[0].turning else '(none)'}"
+            return tr("every inner loop")
+        inner = found[0].turning[-1][0].name if found[0].turning else "(none)"
+        return tr("the inner loop {loop}", loop=inner)
 
     def _in_the_run(self, subject: Program) -> None:
         """Raise ``UnmetCheck`` where the addresses of a buffer jump as in a bad order."""
@@ -99,10 +111,16 @@ class InnerStride(_OnBench):
         (buffer, writes), worst = max(totals.items(), key=lambda each: each[1])
         if worst > most:
             raise UnmetCheck(
-                f"the addresses at which {buffer} is {'written' if writes else 'read'} jump",
-                expected=f"at most {most:,} times by more than {self.at_most} element in the run",
-                got=f"{worst:,} times",
-                hint="which loop moves the last index by one? That one belongs inside",
+                tr("the addresses at which {buffer} is written jump", buffer=buffer)
+                if writes
+                else tr("the addresses at which {buffer} is read jump", buffer=buffer),
+                expected=tr(
+                    "at most {count:,} times by more than {most} element in the run",
+                    count=most,
+                    most=self.at_most,
+                ),
+                got=tr("{count:,} times", count=worst),
+                hint=tr("which loop moves the last index by one? That one belongs inside"),
             )
 
 
@@ -197,12 +215,21 @@ class Misses(_OnBench):
         size = f"{self.cache.bytes // 1024} KiB, {self.cache.ways}-way"
         if found.misses > self.at_most:
             raise UnmetCheck(
-                f"too many cache misses ({size})",
-                expected=f"at most {self.at_most:,}",
-                got=f"{found.misses:,} of {found.accesses:,} accesses",
-                hint="what is read again before it has left the cache costs nothing",
+                tr("too many cache misses ({size})", size=size),
+                expected=tr("at most {most:,}", most=self.at_most),
+                got=tr(
+                    "{misses:,} of {accesses:,} accesses",
+                    misses=found.misses,
+                    accesses=found.accesses,
+                ),
+                hint=tr("what is read again before it has left the cache costs nothing"),
             )
-        return f"{found.misses:,} cache misses ({size}); asked: {self.at_most:,} or fewer"
+        return tr(
+            "{misses:,} cache misses ({size}); asked: {most:,} or fewer",
+            misses=found.misses,
+            size=size,
+            most=self.at_most,
+        )
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from mlc_course.mugraph.ir import (
     parse,
 )
 from mlc_course.mugraph.verify import Verdict, difference, verify
+from mlc_course.words import listed, tr
 
 MOST_CHARACTERS, MOST_LINES = 6000, 120
 MOST_ELEMENTS = 1 << 20  # of one tensor
@@ -186,7 +187,9 @@ def filled(frame: str, maps: object) -> str:
     holes = {name: KINDS[kind] for name, kind, _ in HOLE.findall(frame)}
     if type(maps) is not dict or maps.keys() != holes.keys():
         form = ", ".join(f'"{name}": ...' for name in holes)
-        raise UnmetCheck("not maps for every tensor", expected=f"{{{form}}}", got=value_shown(maps))
+        raise UnmetCheck(
+            tr("not maps for every tensor"), expected=f"{{{form}}}", got=value_shown(maps)
+        )
     for name, kinds in holes.items():
         _check_maps(name, maps[name], kinds)
 
@@ -199,16 +202,17 @@ def filled(frame: str, maps: object) -> str:
 
 def _check_maps(name: str, maps: object, kinds: tuple[str, ...]) -> None:
     if type(maps) is not dict or not maps.keys() <= set(kinds):
-        form = " and ".join(kinds)
         raise UnmetCheck(
-            f"{name}: not its maps", expected=f"a dict with {form}", got=value_shown(maps)
+            tr("{name}: not its maps", name=name),
+            expected=tr("a dict with {keys}", keys=listed(kinds)),
+            got=value_shown(maps),
         )
     for kind, cuts in maps.items():
         pairs = cuts.items() if type(cuts) is dict else [("", "")]
         if not all(re.fullmatch(r"[a-z]\w{0,7}", axis) and type(d) is int for axis, d in pairs):
             raise UnmetCheck(
-                f"{name}: {kind} is no map",
-                expected="axes and dimensions, such as {'x': 0}",
+                tr("{name}: {kind} is no map", name=name, kind=kind),
+                expected=tr("axes and dimensions, such as {'x': 0}"),
                 got=value_shown(cuts),
             )
 
@@ -251,7 +255,7 @@ class SameProgram:
         familiar(graph, program)
         seen = self._within_limits(graph)
         _same(graph, program)
-        return f"computes what {program.name} does{seen}"
+        return tr("computes what {program} does", program=program.name) + seen
 
     def _within_limits(self, graph: KernelGraph) -> str:
         kernels = traffic(graph)
@@ -296,8 +300,8 @@ def _same(graph: KernelGraph, program: KernelGraph) -> None:
         raise UnmetCheck("numbers that cannot be computed with", got=error) from None
     if shown or said:
         raise UnmetCheck(
-            "the graph computes something else",
-            expected=f"what {program.name} computes",
+            tr("the graph computes something else"),
+            expected=tr("what {program} computes", program=program.name),
             got=shown or said,
         )
 

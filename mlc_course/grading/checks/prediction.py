@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from mlc_course.errors import UnmetCheck, UsageError
 from mlc_course.grading.checks.checking import Examined
 from mlc_course.grading.process import shown
+from mlc_course.words import tr
 
 
 @dataclass(frozen=True)
@@ -25,17 +26,25 @@ class Predicts:
         guess = answer.value
         if type(guess) not in (int, float) or not guess > 0:
             raise UnmetCheck(
-                "not a prediction", expected=f"a number of {self.unit}, above 0", got=shown(guess)
+                tr("not a prediction"),
+                expected=tr("a number of {unit}, above 0", unit=self.unit),
+                got=shown(guess),
             )
         truth = self.truth()
         apart = max(guess / truth, truth / guess)
         if not apart <= self.within:
             raise UnmetCheck(
-                f"the prediction is {'above' if guess > truth else 'below'} the truth",
-                expected=f"within a factor of {self.within:g}",
-                got=f"off by a factor of {apart:.3g}",
+                tr("the prediction is above the truth")
+                if guess > truth
+                else tr("the prediction is below the truth"),
+                expected=tr("within a factor of {most:g}", most=self.within),
+                got=tr("off by a factor of {factor:.3g}", factor=apart),
             )
-        return f"predicted within a factor of {apart:.2f} (asked: {self.within:g})"
+        return tr(
+            "predicted within a factor of {factor:.2f} (asked: {most:g})",
+            factor=apart,
+            most=self.within,
+        )
 
 
 @dataclass(frozen=True)
@@ -54,19 +63,22 @@ class Sealed:
     def judge(self, answer: Examined) -> str:
         if isinstance(self.seals, str):
             if not self._is_right("", answer.value, self.seals):
-                raise UnmetCheck("another answer is right", hint=self.hint)
-            return "the right answer"
+                raise UnmetCheck(tr("another answer is right"), hint=tr(self.hint))
+            return tr("the right answer")
         chosen, keys = answer.value, list(self.seals)
         check_parts(chosen, keys)
         right = sum(self._is_right(key, chosen[key], self.seals[key]) for key in keys)
         if right < len(keys):
-            raise UnmetCheck(f"{right} of {len(keys)} are right", hint=self.hint)
-        return f"all {len(keys)} are right"
+            what = tr("{right} of {count} are right", right=right, count=len(keys))
+            raise UnmetCheck(what, hint=tr(self.hint))
+        return tr("all {count} are right", count=len(keys))
 
     def _is_right(self, key: str, choice: object, right: str) -> bool:
         if type(choice) is not str or choice not in self.choices:
             raise UnmetCheck(
-                f"{key}: not one of the choices" if key else "not one of the choices",
+                tr("{key}: not one of the choices", key=key)
+                if key
+                else tr("not one of the choices"),
                 expected=" | ".join(self.choices),
                 got=shown(choice),
             )
@@ -78,7 +90,7 @@ def check_parts(value: Any, keys: Collection[str]) -> None:
     if type(value) is not dict or sorted(value) != sorted(keys):
         form = ", ".join(f'"{key}": ...' for key in keys)
         raise UnmetCheck(
-            "not an answer to every part", expected=f"{{{form}}}", got=shown(value, most=150)
+            tr("not an answer to every part"), expected=f"{{{form}}}", got=shown(value, most=150)
         )
 
 
@@ -122,9 +134,11 @@ def breaks(claim: str, stands: Callable[[Any], str | None]) -> Holds:
         reason = stands(value)
         if reason:
             raise UnmetCheck(
-                f"the claim stands: {claim}", expected="a case in which it does not", got=reason
+                tr("the claim stands: {claim}", claim=tr(claim)),
+                expected=tr("a case in which it does not"),
+                got=reason,
             )
-        return f"breaks the claim: {claim}"
+        return tr("breaks the claim: {claim}", claim=tr(claim))
 
     return Holds(refute, "counter-example")
 

@@ -16,6 +16,7 @@ from mlc_course.grading.checks.checking import Examined
 from mlc_course.grading.process import BASELINE, NAIVE, YOURS
 from mlc_course.measure import Clock, Comparison, Timing, compare
 from mlc_course.tensor_program.memory import Roofs, higher, measure_roofs, roofs
+from mlc_course.words import tr
 
 UNFUSED = "unfused"  # a program of mu-graphs whose operators are kernels of their own
 SHORTEST_S = 0.002  # of one reading: a message to the bench and back takes 50 microseconds
@@ -46,18 +47,26 @@ class Faster:
         if answer.reference_ratio is not None:
             asked = min(asked, SHARE_OF_REFERENCE * answer.reference_ratio)
         low, high = comparison.ratio_iqr
-        saw = f"{comparison.ratio:.2f} [{low:.2f} {high:.2f}] times as fast as the {self.than} one"
+        saw = tr(
+            "{ratio:.2f} [{low:.2f} {high:.2f}] times as fast as the {other} one",
+            ratio=comparison.ratio,
+            low=low,
+            high=high,
+            other=self.than,
+        )
         if comparison.ratio >= asked:
             return saw
         if comparison.warning or high >= asked:
-            raise TooNoisy("too noisy to tell; graded on counters only", got=saw)
+            raise TooNoisy(tr("too noisy to tell; graded on counters only"), got=saw)
         raise UnmetCheck(
-            "right, but too slow",
-            expected=f"{asked:.2f} times as fast as the {self.than} program",
+            tr("right, but too slow"),
+            expected=tr(
+                "{ratio:.2f} times as fast as the {other} program", ratio=asked, other=self.than
+            ),
             got=saw,
-            hint="which bytes does it still move?"
+            hint=tr("which bytes does it still move?")
             if answer.problem is None
-            else "compare what the innermost loop reads with the picture in the lesson",
+            else tr("compare what the innermost loop reads with the picture in the lesson"),
         )
 
 

@@ -31,6 +31,7 @@ from mlc_course.grading.process import (
     unmet,
     values,
 )
+from mlc_course.words import ENGLISH, spoken
 
 GRADED, REFUSED = "graded", "refused"
 
@@ -220,6 +221,7 @@ class _Examiner:
             found = self._asked(student, test, number)
         return found
 
+    @spoken(ENGLISH)  # a mark's words are the same, whoever gives it
     def _asked(self, student: Interpreter, test: Test, number: int) -> list[Finding]:
         demand = test.demands[number]
         try:
@@ -303,6 +305,7 @@ def run_races(
     return replace(marks, tests=tuple(tests.values()), races=())
 
 
+@spoken(ENGLISH)
 def _race(
     bench: RemoteBench, each: Race, demand: Demand, ratios: dict[tuple[str, int], float]
 ) -> list[Finding]:

@@ -32,7 +32,15 @@ from mlc_course.grading.process.bench import (
     MadeGraph,
     Program,
 )
-from mlc_course.grading.process.finding import Finding, Verdict, earned, met, printable, unmet
+from mlc_course.grading.process.finding import (
+    Finding,
+    Verdict,
+    earned,
+    met,
+    printable,
+    told,
+    unmet,
+)
 from mlc_course.grading.process.pages import page
 from mlc_course.grading.process.privileges import hide_memory
 from mlc_course.grading.process.remote import Interpreter, RemoteBench
@@ -89,6 +97,7 @@ __all__ = [
     "scheduled",
     "seen",
     "shown",
+    "told",
     "unmet",
     "values",
     "written",

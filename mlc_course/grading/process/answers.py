@@ -30,6 +30,7 @@ from mlc_course.tensor_program.tir import (
     te,
     tirx,
 )
+from mlc_course.words import tr
 
 TAKES_OBJECTS = re.compile('wrong type. Expected "(Loop|SBlock)RV"')
 ARGUMENTS = re.compile(r"positional argument|keyword argument")
@@ -201,10 +202,10 @@ def produce(how: str, answer: object, program: str = "") -> str:
 def not_written() -> UnmetCheck:
     """The diagnosis of an exercise that nobody has begun."""
     return UnmetCheck(
-        "there is no answer yet",
-        expected="your own code or value in the cell above",
-        got="the empty exercise",
-        hint="open the first hint if you do not know where to begin",
+        tr("there is no answer yet"),
+        expected=tr("your own code or value in the cell above"),
+        got=tr("the empty exercise"),
+        hint=tr("open the first hint if you do not know where to begin"),
     )
 
 
@@ -215,15 +216,15 @@ def own_error(error: Exception) -> UnmetCheck:
     place = _own_line(error)
     if isinstance(error, TypeError) and not place and ARGUMENTS.search(str(error)):
         return UnmetCheck(
-            "your function takes other arguments than the exercise gives it",
-            expected="the first line of the function as the exercise has it",
+            tr("your function takes other arguments than the exercise gives it"),
+            expected=tr("the first line of the function as the exercise has it"),
             got=refusal_reason(error),
         )
     # One of the course's own errors is laid out to be read whole.
     said = str(error) if isinstance(error, CourseError) else refusal_reason(error)
     return UnmetCheck(
-        "your code raises an error",
-        expected="no error",
+        tr("your code raises an error"),
+        expected=tr("no error"),
         got=f"{type(error).__name__}: {said}{place}",
         hint=_way_out(error),
     )
@@ -234,14 +235,14 @@ def _way_out(error: Exception) -> str:
     if TAKES_OBJECTS.search(text):
         return NO_NAMES
     if isinstance(error, AttributeError) and "'Schedule' object" in text:
-        return "the course's own steps are functions: split(sch, ...), not sch.split(...)"
+        return tr("the course's own steps are functions: split(sch, ...), not sch.split(...)")
     if isinstance(error, RecursionError):
-        return "a function that calls itself needs a case in which it does not"
+        return tr("a function that calls itself needs a case in which it does not")
     if isinstance(error, NameError):
-        return "is it misspelt, not imported, or from a cell that has not run?"
+        return tr("is it misspelt, not imported, or from a cell that has not run?")
     if "NoneType" in text:
-        return "a value there is None: of a first case, or of a function that returns nothing?"
-    return "call it in a cell of its own to see where"
+        return tr("a value there is None: of a first case, or of a function that returns nothing?")
+    return tr("call it in a cell of its own to see where")
 
 
 def _own_line(error: Exception) -> str:
@@ -252,12 +253,12 @@ def _own_line(error: Exception) -> str:
             number, called = line.tb_lineno, line.tb_frame.f_code.co_name
             name = name if name and called.startswith("<") else called  # <genexpr> is of a function
         line = line.tb_next
-    return f" (line {number} of {name})" if name else ""
+    return tr(" (line {number} of {name})", number=number, name=name) if name else ""
 
 
 def _schedule(answer: object, program: str) -> str:
     if not callable(answer) or isinstance(answer, PrimFunc):
-        raise _wrong_kind("a function that takes a schedule", answer)
+        raise _wrong_kind(tr("a function that takes a schedule"), answer)
     sch = Schedule(load_program(program))
     answer(sch)
     return dump_program(sch.mod)
@@ -267,26 +268,26 @@ def _program(answer: object, program: str) -> str:
     if isinstance(answer, PrimFunc):
         if not (answer.attrs or {}).get("s_tir"):
             raise UnmetCheck(
-                "a TensorIR function of another kind",
+                tr("a TensorIR function of another kind"),
                 expected="@T.prim_func(s_tir=True) above it",
                 got="@T.prim_func",
-                hint="only with s_tir=True are its blocks those of a schedule",
+                hint=tr("only with s_tir=True are its blocks those of a schedule"),
             )
         answer = IRModule({"main": answer.with_attr("global_symbol", "main")})
     if not isinstance(answer, IRModule):
-        raise _wrong_kind("a TensorIR function (@T.prim_func)", answer)
+        raise _wrong_kind(tr("a TensorIR function (@T.prim_func)"), answer)
     return dump_program(answer)
 
 
 def _function(answer: object, program: str) -> str:
     if not callable(answer) or isinstance(answer, PrimFunc):
-        raise _wrong_kind("a function", answer)
+        raise _wrong_kind(tr("a function"), answer)
     return ""
 
 
 def _kernel(answer: object, program: str) -> str:
     if not inspect.isfunction(answer):
-        raise _wrong_kind("a function", answer)
+        raise _wrong_kind(tr("a function"), answer)
     return values.to_text(textwrap.dedent(inspect.getsource(answer)))
 
 
@@ -303,14 +304,14 @@ def _value(answer: object, program: str) -> str:
 def _wrong_kind(expected: str, answer: object) -> UnmetCheck:
     got = type(answer).__name__
     if isinstance(answer, PrimFunc | IRModule):
-        got = "a TensorIR function"
+        got = tr("a TensorIR function")
     elif inspect.isfunction(answer):
-        got = "a Python function"
+        got = tr("a Python function")
     return UnmetCheck(
-        "an answer of another kind",
+        tr("an answer of another kind"),
         expected=expected,
         got=got,
-        hint="keep the form that the exercise gives; does another cell use the name, too?",
+        hint=tr("keep the form that the exercise gives; does another cell use the name, too?"),
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from mlc_course.errors import CourseError
 from mlc_course.grading.process.values import shown
+from mlc_course.words import padded, tr
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of an object that the answer has printed
 MOST_LINES, MOST_CHARACTERS = 10, 180  # of each part; a student's error text may be a flood
@@ -34,9 +35,20 @@ class Finding:
     hint: str = ""
 
     def __str__(self) -> str:
+        return self.layout({})
+
+    def layout(self, labels: Mapping[str, str]) -> str:
+        """The finding on lines, with other words for ``expected``, ``got`` and ``hint``."""
         mark = {Verdict.MET: "✔", Verdict.UNMET: "✘", Verdict.UNJUDGED: "○"}[self.verdict]
         parts = (("expected", self.expected), ("got", self.got), ("hint", self.hint))
-        return "\n".join((f"{mark} {self.what}", *(f"    {k:<9} {v}" for k, v in parts if v)))
+        lines = (f"    {padded(labels.get(k, k), 9)} {v}" for k, v in parts if v)
+        return "\n".join((f"{mark} {self.what}", *lines))
+
+
+def told(finding: Finding) -> str:
+    """A finding in the language that is spoken; ``str(finding)``, for records, is in English."""
+    labels = {"expected": tr("expected"), "got": tr("got"), "hint": tr("hint")}
+    return finding.layout(labels)
 
 
 def met(kind: str, what: str) -> Finding:
@@ -47,8 +59,8 @@ def met(kind: str, what: str) -> Finding:
 def unmet(kind: str, error: Exception) -> Finding:
     """A check that does not hold, because of this error."""
     if not isinstance(error, CourseError):
-        told = _lines(f"{type(error).__name__}: {error}".splitlines()[0])
-        return Finding(kind, Verdict.UNMET, "an answer that this check cannot judge", got=told)
+        said = _lines(f"{type(error).__name__}: {error}".splitlines()[0])
+        return Finding(kind, Verdict.UNMET, tr("an answer that this check cannot judge"), got=said)
     parts = (error.what, error.expected, error.got, error.hint)
     what, expected, got, hint = ("" if part is None else _lines(part) for part in parts)
     return Finding(kind, Verdict.UNMET, what, expected, got, hint)

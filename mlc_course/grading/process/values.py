@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlc_course.errors import UsageError
+from mlc_course.words import marked, tr
 
 Array = NDArray[Any]
 NAMES = {bool: "True or False", int: "a whole number (int)", float: "a float"}
-TEXT = "a string is the text of a value: give the value itself, without str(...) or quotes"
-ONE = "a single value is asked for"
-A_LIST = "several values are returned as a list, [a, b], or a tuple, (a, b)"
-OUT_OF_LIST = "take it out of the list: [...][0]"
+TEXT = marked("a string is the text of a value: give the value itself, without str(...) or quotes")
+ONE = marked("a single value is asked for")
+A_LIST = marked("several values are returned as a list, [a, b], or a tuple, (a, b)")
+OUT_OF_LIST = marked("take it out of the list: [...][0]")
 MAKES_INT = "// divides whole numbers and gives an int, / gives a float; int(...) converts"
 
 # A value is None, a bool, int, float or str, an array, or a list or dict of values.
@@ -132,7 +133,11 @@ class Difference:
     @property
     def got(self) -> str:
         """What was found, and where in a list or dict it was."""
-        return f"at {self.place}: {self.found}" if self.place else self.found
+        return (
+            tr("at {place}: {found}", place=self.place, found=self.found)
+            if self.place
+            else self.found
+        )
 
     def at(self, place: object) -> Difference:
         """The same difference, in an element of a list or under a key of a dict."""
@@ -171,17 +176,28 @@ def _difference(got: Value, expected: Value, tolerance: float) -> Difference | N
     if isinstance(expected, list):
         if type(got) is not list:
             return Difference(
-                f"{shown(got)}, which is no list or tuple",
+                tr("{value}, which is no list or tuple", value=shown(got)),
                 hint=TEXT if type(got) is str else A_LIST,
             )
         if len(got) != len(expected):
-            return Difference(f"{shown(got)}, of length {len(got)} and not {len(expected)}")
+            return Difference(
+                tr(
+                    "{value}, of length {length} and not {right}",
+                    value=shown(got),
+                    length=len(got),
+                    right=len(expected),
+                )
+            )
         pairs = enumerate(zip(got, expected, strict=True))
         return _first((i, _place(g, e, tolerance)) for i, (g, e) in pairs)
     if isinstance(expected, dict):
         if type(got) is not dict or sorted(got) != sorted(expected):
             return Difference(
-                f"{shown(got)}, not a dict with the keys {', '.join(sorted(expected))}"
+                tr(
+                    "{value}, not a dict with the keys {keys}",
+                    value=shown(got),
+                    keys=", ".join(sorted(expected)),
+                )
             )
         items = expected.items()
         return _first((key, _place(got[key], e, tolerance)) for key, e in items)
@@ -208,10 +224,11 @@ def _near(got: float, expected: float, tolerance: float) -> bool:
 
 def _array_difference(got: Value, expected: Array, tolerance: float) -> Difference | None:
     if type(got) is not np.ndarray:
-        return Difference(f"{shown(got)}, which is no array", hint=TEXT if type(got) is str else "")
+        said = tr("{value}, which is no array", value=shown(got))
+        return Difference(said, hint=TEXT if type(got) is str else "")
     if got.shape != expected.shape:
-        return Difference(f"an array with shape {got.shape}")
-    other = "" if got.dtype == expected.dtype else f", in {got.dtype}"
+        return Difference(tr("an array with shape {shape}", shape=got.shape))
+    other = "" if got.dtype == expected.dtype else tr(", in {dtype}", dtype=got.dtype)
     numbers, wanted = (
         each.astype(np.int8) if each.dtype == bool else each for each in (got, expected)
     )
@@ -219,9 +236,14 @@ def _array_difference(got: Value, expected: Array, tolerance: float) -> Differen
     wrong = ~np.isclose(numbers, wanted, rtol=tolerance, atol=tolerance * scale)
     if wrong.any():
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
-        place = f"{int(wrong.sum())} of {wrong.size} elements differ, the first at {first}"
+        place = tr(
+            "{count} of {size} elements differ, the first at {place}",
+            count=int(wrong.sum()),
+            size=wrong.size,
+            place=first,
+        )
         return Difference(f"{place}: {shown(got[first].item())}{other}")
-    return Difference(f"an array of {got.dtype}") if other else None
+    return Difference(tr("an array of {dtype}", dtype=got.dtype)) if other else None
 
 
 def _first(differences: Iterable[tuple[object, Difference | None]]) -> Difference | None:
@@ -240,15 +262,17 @@ def _form(got: Value, expected: Value, tolerance: float) -> Difference | None:
 
 
 def _array_form(got: Value, expected: Array, tolerance: float) -> Difference | None:
-    dtype, wanted = str(expected.dtype), f"an array of {expected.dtype}"
+    dtype, wanted = str(expected.dtype), tr("an array of {dtype}", dtype=expected.dtype)
     if type(got) is list and len(got) == 1 and not _difference(got[0], expected, tolerance):
-        return Difference("the right array, in a list", wanted, OUT_OF_LIST)
+        return Difference(tr("the right array, in a list"), wanted, OUT_OF_LIST)
     if type(got) is list:
         made = _as_array(got)
         if made is None or _array_difference(made.astype(dtype), expected, tolerance):
             return None
         return Difference(
-            "the right values, in a list", wanted, f"np.array(..., np.{dtype}) makes an array of it"
+            tr("the right values, in a list"),
+            wanted,
+            tr("np.array(..., np.{dtype}) makes an array of it", dtype=dtype),
         )
     if type(got) is not np.ndarray or got.size != expected.size:
         return None
@@ -257,12 +281,14 @@ def _array_form(got: Value, expected: Array, tolerance: float) -> Difference | N
         return None
     if got.shape != expected.shape:
         return Difference(
-            f"the right values, in shape {got.shape}",
-            f"shape {expected.shape}",
-            "array.reshape(...) gives the same elements another shape",
+            tr("the right values, in shape {shape}", shape=got.shape),
+            tr("shape {shape}", shape=expected.shape),
+            tr("array.reshape(...) gives the same elements another shape"),
         )
     return Difference(
-        f"the right values, in {got.dtype}", wanted, f"array.astype(np.{dtype}) converts them"
+        tr("the right values, in {dtype}", dtype=got.dtype),
+        wanted,
+        tr("array.astype(np.{dtype}) converts them", dtype=dtype),
     )
 
 
@@ -279,7 +305,9 @@ def _list_form(got: Value, expected: list[Value], tolerance: float) -> Differenc
     if type(got) is np.ndarray:
         if difference(got.tolist(), expected, tolerance=tolerance):
             return None
-        return Difference("the right values, in an array", "a list", "array.tolist() makes a list")
+        return Difference(
+            tr("the right values, in an array"), tr("a list"), tr("array.tolist() makes a list")
+        )
     if type(got) is not list or len(got) != len(expected):
         return None
     if not all(isinstance(each, list | tuple) for each in expected):
@@ -292,9 +320,9 @@ def _list_form(got: Value, expected: list[Value], tolerance: float) -> Differenc
             return None
         del rest[found]
     return Difference(
-        f"the right elements, in another order: {shown(got)}",
-        "the order that the exercise asks for",
-        "sorted(...) sorts lists by their first elements",
+        tr("the right elements, in another order: {value}", value=shown(got)),
+        tr("the order that the exercise asks for"),
+        tr("sorted(...) sorts lists by their first elements"),
     )
 
 
@@ -306,26 +334,30 @@ def _number_form(got: Value, expected: float, tolerance: float) -> Difference | 
             right = _near(float(got), float(expected), tolerance)
         except ValueError:
             return None
-        form = f"the right value, as a string: {shown(got)}"
+        form = tr("the right value, as a string: {value}", value=shown(got))
         return Difference(form, kind, TEXT) if right else None
     if type(got) is np.ndarray and got.size == 1:
-        number, form = got.item(), f"in an array of shape {got.shape}"
-        hint = "array.item() is the number in it"
+        number, form = got.item(), tr("in an array of shape {shape}", shape=got.shape)
+        hint = tr("array.item() is the number in it")
     elif type(got) is list and len(got) == 1:
-        number, form, hint = got[0], "in a list", OUT_OF_LIST
+        number, form, hint = got[0], tr("in a list"), OUT_OF_LIST
     elif type(got) in NAMES and type(expected) is not float:
         form = f"as {NAMES[type(got)]}: {shown(got)}" if type(got) is not bool else f"as {got}"
-        hint = "return True or False" if type(expected) is bool else MAKES_INT
+        hint = tr("return True or False") if type(expected) is bool else MAKES_INT
     if not hint or type(number) not in NAMES or not _near(number, float(expected), tolerance):
         return None
-    return Difference(f"the right value, {form}", kind, hint)
+    return Difference(tr("the right value, {form}", form=form), kind, hint)
 
 
 def shown(value: Value, *, most: int = 80, digits: int = 10) -> str:
     """A value as one line for a message, as Python writes it, in at most so many characters."""
     if isinstance(value, np.ndarray):
         listed = value.ndim and value.size <= 9
-        value = value.tolist() if listed else f"an array of {value.dtype} with shape {value.shape}"
+        value = (
+            value.tolist()
+            if listed
+            else tr("an array of {dtype} with shape {shape}", dtype=value.dtype, shape=value.shape)
+        )
         text = str(value)
     else:
         text = " ".join(repr(value).split())

@@ -13,6 +13,7 @@ from mlc_course.drawing import INK, NUMPY, OURS, TINT, round_ticks
 from mlc_course.errors import check_known
 from mlc_course.measure import Comparison
 from mlc_course.units import times
+from mlc_course.words import tr
 
 
 def race_bars(
@@ -35,7 +36,7 @@ def race_bars(
         check_known("no such program", selected, names)
     numpy = per_second * next(iter(found.values())).baseline.median_s
     _time_axis(axes, [numpy, *(per_second * s for f in found.values() for s in f.timing.iqr_s)])
-    axes.set_xlabel(f"{of} (logarithmic); whiskers: the middle half of the readings")
+    axes.set_xlabel(tr("{of} (logarithmic); whiskers: the middle half of the readings", of=of))
     _rows(axes, names, selected)
     left = axes.get_xlim()[0]
     for place, (name, each) in enumerate(found.items()):

@@ -16,7 +16,8 @@ from typing import Any
 from mlc_course import progress
 from mlc_course.drawing import GREEN
 from mlc_course.grading.checks import Demand, findings_here
-from mlc_course.grading.process import Finding, Subject, Verdict
+from mlc_course.grading.process import Finding, Subject, Verdict, told
+from mlc_course.words import tr
 
 COLOURS = {"empty": "#8888", "right": GREEN, "wrong": "#d55e00"}
 
@@ -40,11 +41,11 @@ class Judged:
 
     def __str__(self) -> str:
         if self.empty:
-            return (
+            return tr(
                 "○ Nothing here yet: put your line in place of the three dots and run both cells."
             )
         bad = [each for each in self.findings if each.verdict is not Verdict.MET]
-        return "\n".join(map(str, bad[:1] or self.findings))
+        return "\n".join(map(told, bad[:1] or self.findings))
 
     def _repr_html_(self) -> str:
         state = "empty" if self.empty else "right" if self.right else "wrong"
@@ -55,8 +56,11 @@ class Judged:
         )
         if self.right:
             return said
-        folded = [(f"Hint {n}", html.escape(hint)) for n, hint in enumerate(self.hints, start=1)]
-        folded.append(("The lines", f"<pre>{html.escape(self.answer)}</pre>"))
+        folded = [
+            (tr("Hint {number}", number=number), html.escape(tr(hint)))
+            for number, hint in enumerate(self.hints, start=1)
+        ]
+        folded.append((tr("The lines"), f"<pre>{html.escape(self.answer)}</pre>"))
         return said + "".join(
             f"<details><summary>{title}</summary><p>{text}</p></details>" for title, text in folded
         )

@@ -1,5 +1,10 @@
 // What the script of every widget begins with.
 
+// Sentences in the language that is spoken; Python fills this in where it is not English.
+const WORDS = {};
+const tr = (text, values = {}) => (WORDS[text] ?? text).replace(
+  /\{(\w+)\}/g, (place, name) => values[name] ?? place);
+
 const element = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -73,11 +78,13 @@ const JUMPS = {
 const player = (model, unit, said, pose) => {
   const slider = element("input", {
     type: "range", min: "0", step: "1", class: "mlc-wide", "data-testid": "slider",
-    "aria-label": `${unit} done; arrow keys go one back or on`,
+    "aria-label": tr("{unit} done; arrow keys go one back or on", { unit }),
   });
-  const speed = element("select", { "aria-label": "speed", "data-testid": "speed" });
-  speed.append(...[[4, `4 ${unit} a second`], [15, "15 a second"], [60, "60 a second"]].map(
-    ([value, text]) => element("option", { value }, text)));
+  const speed = element("select", { "aria-label": tr("speed"), "data-testid": "speed" });
+  const speeds = [
+    [4, tr("4 {unit} a second", { unit })], [15, tr("15 a second")], [60, tr("60 a second")],
+  ];
+  speed.append(...speeds.map(([value, text]) => element("option", { value }, text)));
   speed.value = "15";
 
   let step = model.get("step"), timer = null;
@@ -88,7 +95,7 @@ const player = (model, unit, said, pose) => {
     slider.value = step;
     said.textContent = model.get("frames").said[step];
   };
-  const stop = () => { clearInterval(timer); timer = null; playing.textContent = "Play"; };
+  const stop = () => { clearInterval(timer); timer = null; playing.textContent = tr("Play"); };
   const go = (wanted) => {
     show(wanted);
     stop();
@@ -96,13 +103,13 @@ const player = (model, unit, said, pose) => {
   };
   const play = () => {
     if (step === last()) show(0);
-    playing.textContent = "Pause";
+    playing.textContent = tr("Pause");
     timer = setInterval(() => {
       show(step + 1);
       if (step === last()) go(step);
     }, 1000 / Number(speed.value));
   };
-  const playing = button("Play", "play", () => (timer ? go(step) : play()));
+  const playing = button(tr("Play"), "play", () => (timer ? go(step) : play()));
   playing.classList.add("mlc-main");
   speed.addEventListener("change", () => { if (timer) { clearInterval(timer); play(); } });
   // JupyterLab keeps the arrow keys from a slider, so they are acted on here.
@@ -118,8 +125,8 @@ const player = (model, unit, said, pose) => {
     if (!timer && step !== model.get("step")) show(model.get("step"));
   });
   const controls = element("div", { class: "mlc-controls mlc-player" }, playing,
-    button("Back", "back", () => go(step - 1)), button("Step", "forward", () => go(step + 1)),
-    button("To the end", "end", () => go(last())), speed, slider);
+    button(tr("Back"), "back", () => go(step - 1)), button(tr("Step"), "forward", () => go(step + 1)),
+    button(tr("To the end"), "end", () => go(last())), speed, slider);
   const restart = () => { slider.max = last(); show(timer ? step : model.get("step")); };
   return { controls, restart, stop };
 };

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
 
+from mlc_course.words import marked, tr, trn
+
 BOILERPLATE = ("#", "@I.ir_module", "class Module:")  # how TVM begins every program
 # Both tints let the page's own colours through, so they hold on light and dark pages.
 CSS = """
@@ -41,14 +43,14 @@ def side_by_side(
     before: str,
     after: str,
     *,
-    titles: tuple[str, str] = ("before", "after"),
+    titles: tuple[str, str] = (marked("before"), marked("after")),
     context: int | None = 5,
 ) -> str:
     """HTML of two programs in TVMScript, with what differs coloured and marked - or +.
 
     Of what is equal, ``context`` lines around each change are shown; all of them with None.
     """
-    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
+    head = "".join(f"<th>{html.escape(tr(title))}</th>" for title in titles)
     rows = aligned_rows(program_lines(before), program_lines(after), context=context)
     return (
         f"<style>{CSS}</style>"
@@ -103,8 +105,8 @@ def _gap(lines: int) -> Iterator[Row]:
 
 def _row(row: Row) -> str:
     if row.skipped:
-        lines = "line" if row.skipped == 1 else "lines"
-        return f'<tr><td class="skipped" colspan="2">{row.skipped} equal {lines}</td></tr>'
+        said = trn("{count} equal line", "{count} equal lines", row.skipped)
+        return f'<tr><td class="skipped" colspan="2">{said}</td></tr>'
     left = _cell(row.before, "gone" if row.changed else "same")
     right = _cell(row.after, "new" if row.changed else "same")
     return f"<tr>{left}{right}</tr>"

@@ -7,7 +7,7 @@ function render({ model, el }) {
   });
   const question = element("p", {}, element("b", {}, model.get("question")));
   const answers = element("div", {
-    class: "mlc-controls", role: "group", "aria-label": "your prediction",
+    class: "mlc-controls", role: "group", "aria-label": tr("your prediction"),
   }, ...buttons);
   el.append(question, answers);
   follow(model, ["guess"], () => {

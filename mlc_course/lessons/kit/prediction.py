@@ -15,6 +15,7 @@ with brought_by("lab"):
 
 from mlc_course.errors import UsageError
 from mlc_course.lessons.kit.widget import Widget, one_of, table
+from mlc_course.words import tr
 
 
 class Prediction(Widget):
@@ -45,11 +46,14 @@ class Prediction(Widget):
         measured = f"{right} ({_number(answer)})" if isinstance(answer, int | float) else right
         self.outcome = measured
         if not self.guess:
-            none = '<span class="mlc-unasked">You made no prediction.</span>'
-            said = f"{none} The answer is: <b>{html.escape(measured)}</b>."
+            none = tr("You made no prediction.")
+            unasked = f'<span class="mlc-unasked">{none}</span> '
+            said = unasked + tr("The answer is: {answer}.", answer=_bold(measured))
+        elif self.guess == right:
+            said = tr("{answer}, as you said.", answer=_bold(measured))
         else:
-            verdict = "as you said" if self.guess == right else f"you said {self.guess}"
-            said = f"<b>{html.escape(measured)}</b>, {html.escape(verdict)}."
+            guess = html.escape(self.guess)
+            said = tr("{answer}, you said {guess}.", answer=_bold(measured), guess=guess)
         text = f'<p data-testid="reveal">{said} {html.escape(because)}</p>'
         return HTML(text)  # type: ignore[no-untyped-call]
 
@@ -62,6 +66,10 @@ class Prediction(Widget):
         """The question and its answers."""
         answers = "".join(f"<li>{html.escape(choice)}</li>" for choice in self.choices)
         return f"<p><b>{html.escape(self.question)}</b></p><ul>{answers}</ul>"
+
+
+def _bold(words: str) -> str:
+    return f"<b>{html.escape(words)}</b>"
 
 
 def _number(value: float) -> str:
@@ -81,8 +89,8 @@ def review(*predictions: Prediction) -> HTML:
                 expected="reveal(...) of each prediction before",
                 got=each.question,
             )
-        rows.append((each.question, each.guess or "no prediction", each.outcome))
-    shown = table(("question", "you said", "it was"), rows, kind="mlc-review")
+        rows.append((each.question, each.guess or tr("no prediction"), each.outcome))
+    shown = table((tr("question"), tr("you said"), tr("it was")), rows, kind="mlc-review")
     return HTML(f'<div class="mlc" data-testid="review">{shown}</div>')  # type: ignore[no-untyped-call]
 
 

@@ -17,6 +17,7 @@ from mlc_course.drawing import line as coloured_line
 from mlc_course.errors import UsageError
 from mlc_course.measure import Comparison
 from mlc_course.units import milliseconds
+from mlc_course.words import tr
 
 ROW, TOP, BOTTOM, PLOT, LABEL = 30, 58, 30, 360, 300
 TICKS = (1, 2, 5)
@@ -93,7 +94,7 @@ def race_svg(title: str, found: Mapping[str, Comparison]) -> str:
         )
         for name, each in found.items()
     ]
-    axis = "speed, NumPy's is 1; whiskers: 95 % interval"
+    axis = tr("speed, NumPy's is 1; whiskers: 95 % interval")
     return bars_svg(title, bars, axis=axis, mark=(1.0, "NumPy", NUMPY))
 
 

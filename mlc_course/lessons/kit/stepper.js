@@ -6,7 +6,8 @@ function render({ model, el }) {
   begin(el);
   const list = element("ol", {
     class: "mlc-stages", role: "listbox", tabindex: "0", "data-testid": "stages",
-    "aria-label": "Stages of the program. Arrow keys choose one; what it changes is shown beside.",
+    "aria-label": tr(
+      "Stages of the program. Arrow keys choose one; what it changes is shown beside."),
   });
   const reason = element("p", {
     class: "mlc-reason", "aria-live": "polite", "data-testid": "reason",
@@ -14,12 +15,12 @@ function render({ model, el }) {
   const chart = element("div", { class: "mlc-chart", "data-testid": "chart" });
   const program = element("div", {
     class: "mlc-program", tabindex: "0", role: "region", "data-testid": "program",
-    "aria-label": "The program before and after this stage",
+    "aria-label": tr("The program before and after this stage"),
   });
   const shown = element("div", { class: "mlc-stage" }, statusLine(model), reason, chart);
   el.append(
     element("div", { class: "mlc-stepper" }, list, shown),
-    tickbox(model, "whole", "whole programs"), program,
+    tickbox(model, "whole", tr("whole programs")), program,
   );
 
   const prefix = `stage-${Math.random().toString(36).slice(2)}`;

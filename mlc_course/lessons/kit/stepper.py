@@ -15,6 +15,7 @@ from mlc_course.errors import UsageError
 from mlc_course.lessons.kit.comparison import one_program, side_by_side
 from mlc_course.lessons.kit.widget import Widget, charts, in_range, one_of
 from mlc_course.tensor_program.schedule import Stage
+from mlc_course.words import tr
 
 
 class Stepper(Widget):
@@ -61,7 +62,8 @@ class Stepper(Widget):
         chosen = self._stages[self.selected]
         self.name, self.reason, self.svg = chosen.name, chosen.reason, chosen.picture
         self.program = self._programs(self.selected, whole=self.whole)
-        self.status = f"Stage {self.selected + 1} of {len(self._stages)}"
+        number, count = self.selected + 1, len(self._stages)
+        self.status = tr("Stage {number} of {count}", number=number, count=count)
 
     def _programs(self, place: int, *, whole: bool) -> str:
         """A stage beside the one before it; the first stands alone."""

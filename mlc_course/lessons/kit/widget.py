@@ -20,10 +20,11 @@ with brought_by("lab"):
 
 from mlc_course.errors import CourseError, UsageError, check_known
 from mlc_course.parallel import interruptible
+from mlc_course.words import marked, script_words, tr
 
 KIT = resources.files("mlc_course.lessons.kit")
 STYLE = (KIT / "style.css").read_text(encoding="utf-8")
-INTERRUPT = "Kernel > Interrupt Kernel stops here"
+INTERRUPT = marked("Kernel > Interrupt Kernel stops here")
 
 Item = TypeVar("Item")
 MimeBundle = tuple[dict[str, Any], dict[str, Any]]
@@ -78,14 +79,14 @@ class Widget(anywidget.AnyWidget):
     @contextlib.contextmanager
     def measuring(self, what: str) -> Iterator[None]:
         """Be busy inside the ``with``; ``what`` says in the status line what is measured."""
-        self.busy, self.status = True, f"Measuring {what}"
+        self.busy, self.status = True, tr("Measuring {what}", what=what)
         try:
             yield
         except KeyboardInterrupt:
-            self.status = "Stopped before the first round was measured."
+            self.status = tr("Stopped before the first round was measured.")
             raise
         except CourseError as error:
-            self.status = f"Nothing was measured: {error.what}."
+            self.status = tr("Nothing was measured: {what}.", what=error.what)
             raise
         finally:
             self.busy = False
@@ -97,7 +98,9 @@ class Widget(anywidget.AnyWidget):
         ``unit`` (a rung, a tile) that an interrupt left under way.
         """
         if not self._pace.ended.is_set():
-            self.status = f"Waiting for the {unit} that was under way when you stopped ..."
+            self.status = tr(
+                "Waiting for the {unit} that was under way when you stopped ...", unit=unit
+            )
             self._pace.ended.wait()
         self._pace = pace = Pace()
         for item in interruptible(pace.keep(steps)):
@@ -141,10 +144,12 @@ def script(module: str) -> str:
     """The JavaScript of the widget in a Python module, from the file of its name beside it.
 
     ``module`` is the module's ``__name__``; ``common.js`` comes first, and nothing else is loaded.
+    It has its words in the language that is spoken now.
     """
     package, _, name = module.rpartition(".")
     parts = (KIT / "common.js", resources.files(package) / f"{name}.js")
-    return "\n".join(part.read_text(encoding="utf-8") for part in parts)
+    text = "\n".join(part.read_text(encoding="utf-8") for part in parts)
+    return text.replace("const WORDS = {};", f"const WORDS = {script_words(text)};", 1)
 
 
 def charts(*svgs: str) -> str:

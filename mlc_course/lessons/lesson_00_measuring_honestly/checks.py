@@ -8,6 +8,7 @@ from typing import Any
 
 from mlc_course.exercise import UnmetCheck, breaks, called, check, given, returns, sealed, shown
 from mlc_course.lessons.lesson_00_measuring_honestly.logs import PICTURED, QUIET, SLOWER
+from mlc_course.words import marked, tr
 
 FLAWS = (
     "cold first call",
@@ -27,7 +28,7 @@ SEALS = {
 
 def five_flaws(chosen: object) -> None:
     """Check how many flaws are matched."""
-    hint = "imagine that the flaw which you named is mended: is the script honest now?"
+    hint = marked("imagine that the flaw which you named is mended: is the script honest now?")
     check(given(chosen), sealed(FLAWS, SEALS, hint=hint))
 
 
@@ -35,18 +36,20 @@ def fair_ratio(ratio: Callable[..., float]) -> None:
     """Check a ratio on a quiet log, on the one in the picture, and where ours is slower."""
     check(
         called(ratio),
-        returns(QUIET, result=1.25, hint="a quiet log: 10 ms of NumPy's, 8 ms of ours"),
+        returns(QUIET, result=1.25, hint=marked("a quiet log: 10 ms of NumPy's, 8 ms of ours")),
         returns(
             PICTURED,
             result=1.25,
             tolerance=0.01,
-            hint="the log in the picture: compare only what happened at about the same time",
+            hint=marked(
+                "the log in the picture: compare only what happened at about the same time"
+            ),
         ),
         returns(
             SLOWER,
             result=0.5,
             tolerance=0.01,
-            hint="here ours takes twice as long, and the machine got slower on the way",
+            hint=marked("here ours takes twice as long, and the machine got slower on the way"),
         ),
     )
 
@@ -56,9 +59,23 @@ def floor(floor_s: Callable[..., float]) -> None:
     exact = 1e-9
     check(
         called(floor_s),
-        returns(2e9, 0.0, 100.0, 20.0, result=0.02, tolerance=exact, hint="no bytes: 2e9 / 100e9"),
         returns(
-            0.0, 4e9, 100.0, 20.0, result=0.2, tolerance=exact, hint="no operations: 4e9 / 20e9"
+            2e9,
+            0.0,
+            100.0,
+            20.0,
+            result=0.02,
+            tolerance=exact,
+            hint=marked("no bytes: 2e9 / 100e9"),
+        ),
+        returns(
+            0.0,
+            4e9,
+            100.0,
+            20.0,
+            result=0.2,
+            tolerance=exact,
+            hint=marked("no operations: 4e9 / 20e9"),
         ),
         returns(
             4e9,
@@ -67,14 +84,14 @@ def floor(floor_s: Callable[..., float]) -> None:
             20.0,
             result=0.04,
             tolerance=exact,
-            hint="40 ms of operations and 20 ms of bytes, at the same time",
+            hint=marked("40 ms of operations and 20 ms of bytes, at the same time"),
         ),
     )
 
 
 def counter_example(three_rounds: object) -> None:
     """Check that the two figures name different winners."""
-    claim = "the median of the ratios and the ratio of the medians name one winner"
+    claim = marked("the median of the ratios and the ratio of the medians name one winner")
     check(given(three_rounds), breaks(claim, medians_agree))
 
 
@@ -87,14 +104,20 @@ def medians_agree(rounds: Any) -> str | None:
         and all(type(s) in (int, float) and 0 < s < 1e6 for s in readings)
     ):
         raise UnmetCheck(
-            "not three rounds",
-            expected="[[numpy_s, ours_s], ...]: three pairs of seconds, each above 0",
+            tr("not three rounds"),
+            expected=tr("[[numpy_s, ours_s], ...]: three pairs of seconds, each above 0"),
             got=shown(rounds),
         )
     ratio = statistics.median(n / o for n, o in rounds)
     numpy_s, ours_s = (statistics.median(side) for side in zip(*rounds, strict=True))
     if ratio <= 1:
-        return f"the median of the ratios is {ratio:.3f}; it must say that ours is faster"
+        return tr(
+            "the median of the ratios is {ratio:.3f}; it must say that ours is faster", ratio=ratio
+        )
     if numpy_s >= ours_s:
-        return f"the medians are {numpy_s:g} s and {ours_s:g} s; they must say that ours is slower"
+        return tr(
+            "the medians are {numpy:g} s and {ours:g} s; they must say that ours is slower",
+            numpy=numpy_s,
+            ours=ours_s,
+        )
     return None

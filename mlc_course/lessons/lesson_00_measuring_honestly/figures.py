@@ -14,6 +14,7 @@ from mlc_course.machine import describe
 from mlc_course.measure import Comparison
 from mlc_course.tensor_program.problems import Array
 from mlc_course.units import milliseconds, size_text
+from mlc_course.words import tr
 
 Call = Callable[[], object]
 NEAR = 0.1  # a ratio that is wrong by less is called right
@@ -41,8 +42,8 @@ def untouched(like: Array) -> Array:
 def where_faults_are(faults: Sequence[int]) -> str:
     """Return the answer of the prediction: the calls in which the system handed out pages."""
     if faults[0] > 2 * max(faults[1:]):
-        return "in the first call"
-    return "in every call, about as many"
+        return tr("in the first call")
+    return tr("in every call, about as many")
 
 
 # --- two times, two ratios ------------------------------------------------------------------------
@@ -52,32 +53,39 @@ def two_times(first: Sequence[float], second: Sequence[float]) -> str:
     """Say what the medians of two runs of the same call are, and how far apart they are."""
     quiet, busy = statistics.median(first), statistics.median(second)
     apart = max(quiet, busy) / min(quiet, busy)
-    return (
-        f"NumPy took {milliseconds(quiet)}\nNumPy took {milliseconds(busy)}\n"
-        f"The same product: one median is {apart:.2f} times the other."
+    return tr(
+        "NumPy took {first}\nNumPy took {second}\n"
+        "The same product: one median is {ratio:.2f} times the other.",
+        first=milliseconds(quiet),
+        second=milliseconds(busy),
+        ratio=apart,
     )
 
 
 def neither(first: Sequence[float], second: Sequence[float]) -> str:
     """Answer the lesson's question with the reader's own two times."""
     quiet, busy = (milliseconds(statistics.median(each)) for each in (first, second))
-    return f"Neither {quiet} nor {busy} is NumPy's time: each belongs to its moment."
+    return tr(
+        "Neither {first} nor {second} is NumPy's time: each belongs to its moment.",
+        first=quiet,
+        second=busy,
+    )
 
 
 def verdict(claimed: float, calm: float) -> str:
     """Return the answer of the prediction: how far a ratio is from that of a calm comparison."""
     if abs(claimed / calm - 1) <= NEAR:
-        return "within 10 % of the calm ratio"
-    return "more than 10 % too high" if claimed > calm else "more than 10 % too low"
+        return tr("within 10 % of the calm ratio")
+    return tr("more than 10 % too high") if claimed > calm else tr("more than 10 % too low")
 
 
 def moved(calm: Comparison, crowded: Comparison) -> dict[str, float]:
     """Return the relative change of each figure between two comparisons."""
     figures: dict[str, Callable[[Comparison], float]] = {
-        "mean of ours": lambda each: statistics.mean(each.timing.seconds),
-        "median of ours": lambda each: each.timing.median_s,
-        "best of ours": lambda each: each.timing.best_s,
-        "NumPy / ours": lambda each: each.ratio,
+        tr("mean of ours"): lambda each: statistics.mean(each.timing.seconds),
+        tr("median of ours"): lambda each: each.timing.median_s,
+        tr("best of ours"): lambda each: each.timing.best_s,
+        tr("NumPy / ours"): lambda each: each.ratio,
     }
     return {name: figure(crowded) / figure(calm) - 1 for name, figure in figures.items()}
 
@@ -86,7 +94,13 @@ def moved_said(changes: Mapping[str, float]) -> str:
     """Say which figure moved least, and which most."""
     order = sorted(changes, key=lambda name: abs(changes[name]))
     least, most = order[0], order[-1]
-    return f"Least: {least}, {changes[least]:+.0%}. Most: {most}, {changes[most]:+.0%}."
+    return tr(
+        "Least: {least}, {little:+.0%}. Most: {most}, {much:+.0%}.",
+        least=least,
+        little=changes[least],
+        most=most,
+        much=changes[most],
+    )
 
 
 WIDTH, LABELS, ROW = 720, 150, 34
@@ -100,7 +114,7 @@ def moved_svg(changes: Mapping[str, float]) -> str:
     parts = []
     for place, (name, change) in enumerate(changes.items()):
         y = 8 + ROW * place
-        ratio = name == "NumPy / ours"
+        ratio = name == tr("NumPy / ours")
         left, wide = min(zero, zero + scale * change), abs(scale * change)
         parts.append(text(LABELS - 8, y + 18, name, size=14, anchor="end", bold=ratio))
         parts.append(rect(left, y, max(wide, 1), 24, fill=PAGE_OURS, line=0, round_by=0))
@@ -108,10 +122,12 @@ def moved_svg(changes: Mapping[str, float]) -> str:
         parts.append(text(at, y + 18, f"{change:+.0%}", size=14, bold=ratio, anchor="start"))
     bottom = 8 + ROW * len(changes)
     parts.append(line((zero, 2), (zero, bottom), colour=PAGE_INK))
-    said = "change of the figure when neighbours came, % of its calm value"
+    said = tr("change of the figure when neighbours came, % of its calm value")
     parts.append(text(LABELS, bottom + 18, said, size=13, anchor="start"))
     spoken = ", ".join(f"{name} {change:+.0%}" for name, change in changes.items())
-    return document(WIDTH, bottom + 26, f"How far each figure moved: {spoken}", parts)
+    return document(
+        WIDTH, bottom + 26, tr("How far each figure moved: {figures}", figures=spoken), parts
+    )
 
 
 # --- roofs and caches -----------------------------------------------------------------------------
@@ -119,10 +135,18 @@ def moved_svg(changes: Mapping[str, float]) -> str:
 
 def floor_said(best_s: float, floor_s: float) -> str:
     """Compare a best time with its floor."""
-    both = f"our best is {milliseconds(best_s)}, the floor {milliseconds(floor_s)}"
+    both = {"best": milliseconds(best_s), "floor": milliseconds(floor_s)}
     if best_s < floor_s:
-        return f"{both}: impossible. A neighbour spoiled the roof; measure it again."
-    return f"{both}: {best_s / floor_s:.2f} times the floor."
+        return tr(
+            "our best is {best}, the floor {floor}: impossible. A neighbour spoiled the roof; "
+            "measure it again.",
+            **both,
+        )
+    return tr(
+        "our best is {best}, the floor {floor}: {ratio:.2f} times the floor.",
+        **both,
+        ratio=best_s / floor_s,
+    )
 
 
 def addition() -> tuple[Call, int]:
@@ -147,11 +171,21 @@ def _largest() -> int:
 def cold_said(small: int, large: int) -> str:
     """Say what must have left the caches, counted in bytes before anything is timed."""
     second, largest = describe().l2_bytes or ASSUMED // 16, _largest() or ASSUMED
-    where = "any cache" if large > largest else "the second-level cache"
-    return (
-        f"The addition uses {size_text(small)}; your second-level cache holds "
-        f"{size_text(second)}.\nThe sweep reads {size_text(large)}; your largest cache holds "
-        f"{size_text(largest)}.\nAfter the sweep, the addition's arrays are no longer in {where}."
+    sizes = {
+        "small": size_text(small),
+        "second": size_text(second),
+        "large": size_text(large),
+        "largest": size_text(largest),
+    }
+    start = tr(
+        "The addition uses {small}; your second-level cache holds {second}.\n"
+        "The sweep reads {large}; your largest cache holds {largest}.\n",
+        **sizes,
+    )
+    if large > largest:
+        return start + tr("After the sweep, the addition's arrays are no longer in any cache.")
+    return start + tr(
+        "After the sweep, the addition's arrays are no longer in the second-level cache."
     )
 
 
@@ -159,5 +193,5 @@ def longer(alone_s: float, between_s: float) -> str:
     """Return the answer of the prediction: how much longer a call takes after the sweep."""
     ratio = between_s / alone_s
     if ratio < 1.2:
-        return "as long as before, within 20 %"
-    return "1.2 to 3 times as long" if ratio < 3 else "3 times as long or more"
+        return tr("as long as before, within 20 %")
+    return tr("1.2 to 3 times as long") if ratio < 3 else tr("3 times as long or more")

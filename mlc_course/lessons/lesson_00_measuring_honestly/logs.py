@@ -8,6 +8,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from mlc_course.drawing import NUMPY, OURS, STYLE, svg_text
+from mlc_course.words import tr
 
 Reading = list[object]  # who, start_s, seconds
 
@@ -39,7 +40,7 @@ def log_html(readings: Sequence[Reading]) -> str:
             colour = NUMPY if who == "numpy" else OURS
             assert isinstance(start_s, float) and isinstance(seconds, float)
             axes.bar(start_s, 1e3 * seconds, seconds, align="edge", color=colour, edgecolor="white")
-        axes.set_xlabel("start_s, seconds (orange: NumPy, blue: ours)")
-        axes.set_ylabel("reading, ms")
-    said = f"A log of {len(readings)} readings over time, of NumPy and of ours"
+        axes.set_xlabel(tr("start_s, seconds (orange: NumPy, blue: ours)"))
+        axes.set_ylabel(tr("reading, ms"))
+    said = tr("A log of {count} readings over time, of NumPy and of ours", count=len(readings))
     return f'<div role="img" aria-label="{said}">{svg_text(figure)}</div>'

@@ -6,19 +6,19 @@ function render({ model, el }) {
   repeats.addEventListener("change", () => {
     if (repeats.reportValidity()) assign(model, "repeats", Number(repeats.value));
   });
-  const threads = radios(model, "threads", "NumPy and ours on", [
-    ["one", "one thread"], ["all", "all cores"],
+  const threads = radios(model, "threads", tr("NumPy and ours on"), [
+    ["one", tr("one thread")], ["all", tr("all cores")],
   ]);
-  const neighbours = tickbox(model, "neighbours", "a busy neighbour on every core");
-  const measure = worker(model, "Measure", "measure");
+  const neighbours = tickbox(model, "neighbours", tr("a busy neighbour on every core"));
+  const measure = worker(model, tr("Measure"), "measure");
   const chart = element("div", {
     class: "mlc-chart", role: "img", "data-testid": "chart",
-    "aria-label": "Readings in order, and their histogram; the figures are in the table below",
+    "aria-label": tr("Readings in order, and their histogram; the figures are in the table below"),
   });
   const table = element("div", { "data-testid": "runs" });
   el.append(
     element("div", { class: "mlc-controls" },
-      element("label", {}, "rounds ", repeats), threads, neighbours, measure),
+      element("label", {}, tr("rounds"), " ", repeats), threads, neighbours, measure),
     statusLine(model), chart, table,
   );
 

@@ -16,11 +16,19 @@ from mlc_course.measure import Comparison, compare
 from mlc_course.parallel import busy_neighbours
 from mlc_course.tensor_program.ladders import Contest, contest
 from mlc_course.units import milliseconds
+from mlc_course.words import marked, tr
 
 SIZES = (512, 512, 512)
 REPEATS = (5, 1000)
 BUDGET_S = 10.0  # several threads need pauses between readings: a second for five rounds
-HEAD = ("rounds", "threads", "neighbours", "best", "median", "NumPy / ours")
+HEAD = (
+    marked("rounds"),
+    marked("threads"),
+    marked("neighbours"),
+    marked("best"),
+    marked("median"),
+    marked("NumPy / ours"),
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,6 @@ class NoiseLab(Widget):
 
     svg = traitlets.Unicode("").tag(sync=True)
     table = traitlets.Unicode("").tag(sync=True)
-    status = traitlets.Unicode("Nothing is measured yet.").tag(sync=True)
 
     def __init__(
         self,
@@ -69,7 +76,7 @@ class NoiseLab(Widget):
         self._contest, self._compare = contest, compare
         self._contests: dict[int, Contest] = {}
         self.runs: list[Run] = []
-        super().__init__()
+        super().__init__(status=tr("Nothing is measured yet."))
 
     @traitlets.validate("repeats")
     def _check_repeats(self, proposal: Any) -> int:
@@ -82,7 +89,7 @@ class NoiseLab(Widget):
         """
         threads = 1 if self.threads == "one" else usable_cores()
         neighbours = usable_cores() if self.neighbours else 0
-        with self.measuring(f"{self.repeats} rounds ..."):
+        with self.measuring(tr("{count} rounds ...", count=self.repeats)):
             if threads not in self._contests:
                 self._contests[threads] = self._contest("matmul", SIZES, threads=threads)
             calls = self._contests[threads]
@@ -102,13 +109,17 @@ class NoiseLab(Widget):
     def _show(self, run: Run, title: str) -> None:
         self.runs.append(run)
         self.svg = readings_svg(run.comparison, title)
-        self.table = table(HEAD, [each.cells for each in self.runs])
+        self.table = table([tr(name) for name in HEAD], [each.cells for each in self.runs])
         low, high = run.comparison.interval
-        told = f"The ratio lies between {low:.3f} and {high:.3f}, with 95 % confidence."
+        told = tr(
+            "The ratio lies between {low:.3f} and {high:.3f}, with 95 % confidence.",
+            low=low,
+            high=high,
+        )
         self.status = run.comparison.warning or told
 
     def static_html(self) -> str:
         """The last measurement, and a table of all of them."""
-        said = html.escape(f"Readings of the last measurement. {self.status}")
+        said = html.escape(tr("Readings of the last measurement. {status}", status=self.status))
         picture = f'<div role="img" aria-label="{said}">{charts(self.svg)}</div>'
         return f"{picture}{self.table}<p>{html.escape(self.status)}</p>"

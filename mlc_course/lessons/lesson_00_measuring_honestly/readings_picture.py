@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from mlc_course.drawing import INK, NUMPY, OURS, STYLE, WIDTH_IN, round_ticks, svg_text
 from mlc_course.measure import Comparison, Timing
 from mlc_course.units import milliseconds
+from mlc_course.words import tr
 
 
 def readings_svg(comparison: Comparison, heading: str) -> str:
@@ -33,15 +34,15 @@ def readings_svg(comparison: Comparison, heading: str) -> str:
         )
         _readings(times_at, times_of, ours, numpy, factor)
         _readings(ratios_at, ratios_of, ratios, None, factor)
-        times_at.set_ylabel("time, ms")
-        ratios_at.set_ylabel("NumPy / ours")
-        ratios_at.set_xlabel("round")
+        times_at.set_ylabel(tr("time, ms"))
+        ratios_at.set_ylabel(tr("NumPy / ours"))
+        ratios_at.set_xlabel(tr("round"))
         ratios_at.xaxis.set_major_locator(MaxNLocator(8, integer=True))
         ratios_of.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        ratios_of.set_xlabel("readings")
+        ratios_of.set_xlabel(tr("readings"))
         for at in (ratios_at, ratios_of):
             at.axhline(1, color=NUMPY, linewidth=2)
-        said = _said(comparison.timing, "ours"), _said(comparison.baseline, "NumPy")
+        said = _said(comparison.timing, tr("ours")), _said(comparison.baseline, "NumPy")
         _say(times_at, [(said[0], OURS), (said[1], NUMPY)])
         _say(ratios_at, [(_said_of_ratio(comparison), INK)])
         figure.suptitle(heading, x=0.012, ha="left", fontsize=14, fontweight="bold")
@@ -51,7 +52,7 @@ def readings_svg(comparison: Comparison, heading: str) -> str:
 
 def readings_html(comparison: Comparison, heading: str) -> str:
     """The picture of ``readings_svg`` as HTML, with an alternative text."""
-    said = f"{heading}: {_said(comparison.timing, 'ours')}. {_said_of_ratio(comparison)}"
+    said = f"{heading}: {_said(comparison.timing, tr('ours'))}. {_said_of_ratio(comparison)}"
     svg = readings_svg(comparison, heading)
     return f'<div role="img" aria-label="{html.escape(said)}">{svg}</div>'
 
@@ -102,15 +103,25 @@ def _say(axes: Axes, lines: Sequence[tuple[str, str]]) -> None:
 
 def _said(timing: Timing, name: str) -> str:
     low, high = timing.iqr_s
-    return (
-        f"{name}: median {milliseconds(timing.median_s)}, best {milliseconds(timing.best_s)}, "
-        f"half of the readings from {milliseconds(low)} to {milliseconds(high)}"
+    return tr(
+        "{name}: median {median}, best {best}, half of the readings from {low} to {high}",
+        name=name,
+        median=milliseconds(timing.median_s),
+        best=milliseconds(timing.best_s),
+        low=milliseconds(low),
+        high=milliseconds(high),
     )
 
 
 def _said_of_ratio(comparison: Comparison) -> str:
     (low, high), (first, third) = comparison.interval, comparison.ratio_iqr
-    return (
-        f"NumPy / ours: median {comparison.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f}, "
-        f"half from {first:.3f} to {third:.3f}{comparison.mark}"
+    return tr(
+        "NumPy / ours: median {ratio:.3f}, 95 % interval {low:.3f} to {high:.3f}, "
+        "half from {first:.3f} to {third:.3f}{mark}",
+        ratio=comparison.ratio,
+        low=low,
+        high=high,
+        first=first,
+        third=third,
+        mark=comparison.mark,
     )

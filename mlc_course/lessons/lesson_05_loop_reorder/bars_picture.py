@@ -26,6 +26,7 @@ from mlc_course.errors import UsageError, check_known
 from mlc_course.measure import Comparison
 from mlc_course.tensor_program.memory import Roofs
 from mlc_course.units import milliseconds, times
+from mlc_course.words import tr
 
 ROW, BAR = 27, 17
 SIZE = 14  # of the letters
@@ -189,5 +190,6 @@ def race_marks(
     marks = [Mark(1e3 * numpy, f"NumPy {milliseconds(numpy)}", NUMPY)]
     if roofs is not None and flops:
         least = flops / roofs.gflops / 1e9
-        marks.append(Mark(1e3 * least, f"roof {milliseconds(least)}", ROOF, dashed=True))
+        words = tr("roof {time}", time=milliseconds(least))
+        marks.append(Mark(1e3 * least, words, ROOF, dashed=True))
     return marks

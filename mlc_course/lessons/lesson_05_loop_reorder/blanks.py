@@ -5,9 +5,10 @@ from __future__ import annotations
 from mlc_course.grading.checks import computes, inner_stride, returns
 from mlc_course.grading.process import called, scheduled
 from mlc_course.lessons.kit import Blank, asks, column_sums
+from mlc_course.words import marked
 
-STAYS = "a step of 8 elements is still in the same line of 16 every other time"
-HIGHER = "swap the loops: now j decides first which of the two runs earlier"
+STAYS = marked("a step of 8 elements is still in the same line of 16 every other time")
+HIGHER = marked("swap the loops: now j decides first which of the two runs earlier")
 
 jumps = Blank(
     asks(
@@ -16,12 +17,14 @@ jumps = Blank(
         returns([256, 0, 256], 16, result=2),
         returns([0, 1, 1], 16, result=0),
         returns([8, 8, 8], 16, result=0, hint=STAYS),
-        returns([16, 15, 17], 16, result=2, hint="16 elements further is always another line"),
+        returns(
+            [16, 15, 17], 16, result=2, hint=marked("16 elements further is always another line")
+        ),
     ),
     (
-        "How long must a step be so that it always leaves a line of `line` elements?",
-        "At least `line` elements. Count the strides for which that is true.",
-        "Python adds True as 1: sum(... for stride in strides)",
+        marked("How long must a step be so that it always leaves a line of `line` elements?"),
+        marked("At least `line` elements. Count the strides for which that is true."),
+        marked("Python adds True as 1: sum(... for stride in strides)"),
     ),
     "return sum(stride >= line for stride in strides)",
 )
@@ -33,9 +36,12 @@ along_rows = Blank(
         computes(),
     ),
     (
-        "X[k, j] is stored row by row. Which of its two indices moves the address by one?",
-        "The last index, j. Its loop belongs inside.",
-        "j, k = sch.get_loops(...) as above, then reorder them from outside to inside: k, then j.",
+        marked("X[k, j] is stored row by row. Which of its two indices moves the address by one?"),
+        marked("The last index, j. Its loop belongs inside."),
+        marked(
+            "j, k = sch.get_loops(...) as above, then reorder them from outside to inside: k, "
+            "then j."
+        ),
     ),
     'j, k = sch.get_loops(sch.get_sblock("S"))\nsch.reorder(k, j)',
 )
@@ -46,15 +52,22 @@ changes_sides = Blank(
         returns((2, 4), (3, 3), result=True, hint=HIGHER),
         returns((2, 3), (3, 4), result=False, hint=HIGHER),
         returns(
-            (2, 3), (2, 4), result=False, hint="both are in one row, and the row keeps its order"
+            (2, 3),
+            (2, 4),
+            result=False,
+            hint=marked("both are in one row, and the row keeps its order"),
         ),
-        returns((2, 3), (3, 3), result=False, hint="both have the same j, so i decides again"),
+        returns(
+            (2, 3), (3, 3), result=False, hint=marked("both have the same j, so i decides again")
+        ),
         returns((1, 6), (6, 1), result=True, hint=HIGHER),
     ),
     (
-        "With j outside, the iteration with the smaller j runs first.",
-        "With i outside, `first` runs first. Swapped, `second` runs first if its j is smaller.",
-        "first[1] is the j of `first`; compare it with second[1].",
+        marked("With j outside, the iteration with the smaller j runs first."),
+        marked(
+            "With i outside, `first` runs first. Swapped, `second` runs first if its j is smaller."
+        ),
+        marked("first[1] is the j of `first`; compare it with second[1]."),
     ),
     "return second[1] < first[1]",
 )

@@ -23,6 +23,7 @@ from mlc_course.exercise import (
 from mlc_course.lessons.lesson_05_loop_reorder.loop_orders import LAYOUTS, ORDERS
 from mlc_course.tensor_program.memory import Cache
 from mlc_course.tensor_program.problems import matmul
+from mlc_course.words import marked, tr
 
 TINY = Cache(bytes=4096)
 SIDE = range(1, 7)
@@ -52,7 +53,7 @@ def along_rows(answer: Any) -> None:
 def best_order(answer: Any) -> None:
     """Check exercise 2: says how many of the three orders are right."""
     seals = dict(zip(LAYOUTS, ("4d6db95b1849", "71a1afc3980a", "4953d4d2bd9e"), strict=True))
-    hint = "the last index of most arrays belongs inside; then look at the middle loop"
+    hint = marked("the last index of most arrays belongs inside; then look at the middle loop")
     check(given(answer), sealed(ORDERS, seals, hint=hint))
 
 
@@ -80,10 +81,10 @@ def witnesses_hold(value: Any) -> str:
     right = sum((value[name] is None) == (not _illegal(name)) for name in BODIES)
     if right < len(BODIES):
         raise UnmetCheck(
-            f"{right} of {len(BODIES)} are right",
-            hint="where you say None, list what (i, j) and (i + 1, j - 1) read and write",
+            tr("{right} of {count} are right", right=right, count=len(BODIES)),
+            hint=tr("where you say None, list what (i, j) and (i + 1, j - 1) read and write"),
         )
-    return f"all {len(BODIES)} are right"
+    return tr("all {count} are right", count=len(BODIES))
 
 
 def _illegal(name: str) -> bool:
@@ -107,29 +108,46 @@ def _check_witness(name: str, pair: Any) -> None:
     iterations = [[i, j] for i in SIDE for j in SIDE]
     if type(pair) is not list or len(pair) != 2 or any(each not in iterations for each in pair):
         raise UnmetCheck(
-            f"{name}: not two iterations",
-            expected="[[i, j], [i, j]] with i and j from 1 to 6, or None",
+            tr("{name}: not two iterations", name=name),
+            expected=tr("[[i, j], [i, j]] with i and j from 1 to 6, or None"),
             got=shown(pair),
         )
     first, second = ([int(n) for n in each] for each in pair)  # 2.0 is 2
     if not first < second:
         raise UnmetCheck(
-            f"{name}: {second} does not run after {first} with i outside",
-            expected="the iteration that runs first, then the other one",
+            tr(
+                "{name}: {second} does not run after {first} with i outside",
+                name=name,
+                first=first,
+                second=second,
+            ),
+            expected=tr("the iteration that runs first, then the other one"),
             got=shown(pair),
         )
     if not _depend(name, first, second):
         (wrote, read), (writes, reads) = BODIES[name](*first), BODIES[name](*second)
         raise UnmetCheck(
-            f"{name}: the two iterations share no element that one of them writes",
-            expected="an element that one iteration writes and the other one touches",
-            got=f"{first} writes {wrote}, reads {', '.join(sorted(read))}; "
-            f"{second} writes {writes}, reads {', '.join(sorted(reads))}",
+            tr("{name}: the two iterations share no element that one of them writes", name=name),
+            expected=tr("an element that one iteration writes and the other one touches"),
+            got=tr(
+                "{first} writes {wrote}, reads {read}; {second} writes {writes}, reads {reads}",
+                first=first,
+                wrote=wrote,
+                read=", ".join(sorted(read)),
+                second=second,
+                writes=writes,
+                reads=", ".join(sorted(reads)),
+            ),
         )
     if first[::-1] < second[::-1]:
         raise UnmetCheck(
-            f"{name}: {first} runs before {second} with j outside, too",
-            expected="two iterations that the swap puts in the other order",
+            tr(
+                "{name}: {first} runs before {second} with j outside, too",
+                name=name,
+                first=first,
+                second=second,
+            ),
+            expected=tr("two iterations that the swap puts in the other order"),
             got=shown(pair),
-            hint="from the first to the second, i must grow and j become smaller",
+            hint=tr("from the first to the second, i must grow and j become smaller"),
         )

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from mlc_course.errors import UsageError
 from mlc_course.tensor_program.legality import Illegal, Run, Verdict
 from mlc_course.tensor_program.tir import IRModule, PrimFunc, Schedule
+from mlc_course.words import marked, tr
 
 WIDTH, PANEL, TOP, GRID = 1000, 500, 66, 330
 MOST = 12  # iterations of a loop
@@ -42,7 +43,7 @@ def iterations_svg(
     before: IRModule | PrimFunc | Schedule,
     after: IRModule | PrimFunc | Schedule,
     verdict: Verdict,
-    titles: tuple[str, str] = ("before", "after"),
+    titles: tuple[str, str] = (marked("before"), marked("after")),
 ) -> str:
     """Both orders of a nest of two loops, and the witness if ``verdict`` has one.
 
@@ -57,7 +58,7 @@ def iterations_svg(
     witness = _witness(verdict, names)
     parts = [f"<style>{STYLE}</style><defs>{HEAD}</defs>"]
     for side, (order, title) in enumerate(zip(orders, titles, strict=True)):
-        parts += _panel(PANEL * side, order, title, names, witness)
+        parts += _panel(PANEL * side, order, tr(title), names, witness)
     lines = textwrap.wrap(str(verdict), 128)
     height = TOP + GRID + 16 + 22 * len(lines)
     parts += [

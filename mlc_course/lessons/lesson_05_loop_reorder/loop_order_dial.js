@@ -15,7 +15,7 @@ const pose = (stage, frames, step) => {
     }
     const misses = frames.misses[step][place];
     stage.querySelector(`#bar-${name}`).setAttribute("width", misses * frames.scale);
-    stage.querySelector(`#count-${name}`).textContent = `${misses} misses`;
+    stage.querySelector(`#count-${name}`).textContent = tr("{count} misses", { count: misses });
   });
   frames.nest.forEach((code, depth) => {
     stage.querySelector(`#nest-${depth}`).textContent = code;
@@ -34,14 +34,14 @@ const mark = (pictures, place) => {
 function render({ model, el }) {
   begin(el);
   const orders = model.get("orders");
-  const dial = radios(model, "order", "the loops, from outside to inside",
+  const dial = radios(model, "order", tr("the loops, from outside to inside"),
     orders.map((order) => [order, order]));
   const stage = element("div", { class: "mlc-chart", "data-testid": "stage" });
   const said = element("p", { class: "mlc-status", "data-testid": "said" });
-  const size = element("select", { "aria-label": "size of the matrices", "data-testid": "size" });
+  const size = element("select", { "aria-label": tr("size of the matrices"), "data-testid": "size" });
   size.append(...model.get("sizes").map((n) => element("option", { value: n }, `${n} x ${n}`)));
   size.addEventListener("change", () => assign(model, "size", Number(size.value)));
-  const measure = worker(model, "Measure all six", "measure");
+  const measure = worker(model, tr("Measure all six"), "measure");
   const totals = element("div", { class: "mlc-chart", "data-testid": "totals" });
   const chart = element("div", { class: "mlc-chart", "data-testid": "chart" });
   const pictures = element("div", {}, totals, chart);
@@ -53,7 +53,7 @@ function render({ model, el }) {
     save_changes: () => model.save_changes(),
     on: (...handler) => model.on(...handler),
   };
-  const { controls, restart, stop } = player(chosen, "iterations", said,
+  const { controls, restart, stop } = player(chosen, tr("iterations"), said,
     (frames, step) => pose(stage, frames, step));
   pictures.addEventListener("click", (event) => {
     const part = event.target.closest('[id^="row-"]');

@@ -26,6 +26,7 @@ from mlc_course.measure import Comparison
 from mlc_course.tensor_program.ladders import race
 from mlc_course.tensor_program.memory import Roofs
 from mlc_course.units import milliseconds, times
+from mlc_course.words import tr
 
 SIZES = (64, 128, 240, 256, 384, 512)
 BUDGET_S = 1.5
@@ -53,7 +54,6 @@ class LoopOrderDial(Widget):
     totals = traitlets.Unicode("").tag(sync=True)
     frames: Any = traitlets.Dict().tag(sync=True)
     svg = traitlets.Unicode("").tag(sync=True)
-    status = traitlets.Unicode("Nothing is measured yet; press Measure all six.").tag(sync=True)
 
     def __init__(
         self,
@@ -72,6 +72,7 @@ class LoopOrderDial(Widget):
             frames={name: frames(each) for name, each in self._visits.items()},
             totals=total_misses_svg(order),
             stage=visits_svg(self._visits[order], FIRST),
+            status=tr("Nothing is measured yet; press Measure all six."),
         )
         if found:
             self._show(found)
@@ -96,7 +97,7 @@ class LoopOrderDial(Widget):
         size = self._measured
         return orders_svg(
             self.found,
-            f"C = A B, {size} x {size}, one thread",
+            tr("C = A B, {size} x {size}, one thread", size=size),
             selected,
             roofs=self._roof,
             flops=2 * size**3,
@@ -121,7 +122,11 @@ class LoopOrderDial(Widget):
         An interrupt keeps the rounds that are done, and what was measured before if none is.
         """
         sizes = (self.size,) * 3
-        what = f"all six orders of {self.size} x {self.size} matrices ... {INTERRUPT}."
+        what = tr(
+            "all six orders of {size} x {size} matrices ... {stop}.",
+            size=self.size,
+            stop=tr(INTERRUPT),
+        )
         with self.measuring(what):
             orders = {order: in_order(order) for order in ORDERS}
             found = self._race("matmul", orders, sizes, budget_s=BUDGET_S)
@@ -133,7 +138,13 @@ def _summary(found: Mapping[str, Comparison]) -> str:
     by_time = sorted(found, key=lambda name: found[name].timing.median_s)
     fast, slow = by_time[0], by_time[-1]
     ratio = found[slow].timing.median_s / found[fast].timing.median_s
-    return (
-        f"{slow} takes {milliseconds(found[slow].timing.median_s)}, {ratio:.0f} times as long as "
-        f"{fast}, which has {times(found[fast].ratio)} NumPy's speed{found[fast].mark}."
+    return tr(
+        "{slow} takes {time}, {ratio:.0f} times as long as {fast}, which has {share} NumPy's "
+        "speed{mark}.",
+        slow=slow,
+        time=milliseconds(found[slow].timing.median_s),
+        ratio=ratio,
+        fast=fast,
+        share=times(found[fast].ratio),
+        mark=found[fast].mark,
     )

@@ -26,6 +26,7 @@ from mlc_course.lessons.lesson_05_loop_reorder.loop_orders import (
 )
 from mlc_course.measure import Comparison
 from mlc_course.tensor_program.memory import Roofs
+from mlc_course.words import marked, tr
 
 WIDTH, HEIGHT = 520, 372
 CELL, TOP = 18, 56
@@ -77,7 +78,7 @@ def visits_svg(visits: Visits, step: int) -> str:
         parts += _now(name, frame["now"][step][place])
         parts += _bar(name, frame["misses"][step][place])
     parts += _nest(frame["nest"], frame["values"][step])
-    label = f"Three {SIDE} x {SIDE} matrices; {visits.said(step)}"
+    label = tr("Three {side} x {side} matrices; {said}", side=SIDE, said=visits.said(step))
     return (
         f'<svg class="mlc-visits" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{label}" style="width: 100%; max-width: {WIDTH}px; height: auto" '
@@ -123,10 +124,8 @@ def _matrix(name: str, place: int, held: set[int]) -> Iterator[str]:
     across = GRIDS[name] + ROOM // 2
     indices = ", ".join(INDICES[place])
     yield f'<text class="big" x="{across}" y="22" text-anchor="middle">{name}[{indices}]</text>'
-    yield (
-        f'<text x="{across}" y="42" text-anchor="middle">{INDICES[place][1]} right, '
-        f"{INDICES[place][0]} down</text>"
-    )
+    said = tr("{column} right, {row} down", column=INDICES[place][1], row=INDICES[place][0])
+    yield f'<text x="{across}" y="42" text-anchor="middle">{said}</text>'
     first = place * SIDE * SIDE // LINE
     for line in range(SIDE * SIDE // LINE):
         row, column = divmod(line * LINE, SIDE)
@@ -155,7 +154,8 @@ def _bar(name: str, misses: int) -> Iterator[str]:
         f'<rect id="bar-{name}" class="count" x="{left}" y="{BAR}" '
         f'width="{scale * misses:.1f}" height="12"/>'
     )
-    yield f'<text id="count-{name}" x="{left}" y="{BAR - 7}">{misses} misses</text>'
+    said = tr("{count} misses", count=misses)
+    yield f'<text id="count-{name}" x="{left}" y="{BAR - 7}">{said}</text>'
 
 
 def _nest(nest: list[str], values: str) -> Iterator[str]:
@@ -165,9 +165,9 @@ def _nest(nest: list[str], values: str) -> Iterator[str]:
     right = GRIDS["C"] - 60
     yield f'<text id="values" class="big" x="{right}" y="{NEST}">{values}</text>'
     legend = (
-        f"tinted: in the cache, {LINES} lines",
-        f"of {LINE} elements",
-        "hatched: just fetched",
+        tr("tinted: in the cache, {lines} lines", lines=LINES),
+        tr("of {line} elements", line=LINE),
+        tr("hatched: just fetched"),
     )
     for y, words in zip((NEST + 19, NEST + 36, NEST + 53), legend, strict=True):
         yield f'<text x="{right}" y="{y}">{words}</text>'
@@ -190,9 +190,10 @@ def orders_svg(
     The roof is the least time for ``flops`` operations. Raises ``UsageError`` for a selected
     program that is not there, and where there is none at all.
     """
+    long = marked("time of one call in ms, logarithmic; whiskers: the middle half")
     return Bars(
         title,
-        "time of one call in ms, logarithmic" + ("" if narrow else "; whiskers: the middle half"),
+        tr(marked("time of one call in ms, logarithmic") if narrow else long),
         race_bars(found, short=narrow),
         race_marks(found, roofs, flops),
         selected,
@@ -206,11 +207,15 @@ def counts_svg(counts: Mapping[str, int], title: str, accesses: int) -> str:
     Raises ``UsageError`` where there is no program, or one without a miss.
     """
     bars = [
-        Bar(name, each, f"{each:,} ({each / accesses:.3f} per multiply-add)")
+        Bar(
+            name,
+            each,
+            tr("{misses:,} ({rate:.3f} per multiply-add)", misses=each, rate=each / accesses),
+        )
         for name, each in counts.items()
     ]
-    once = Mark(accesses, "one miss per multiply-add", PAGE_INK, dashed=True)
-    return Bars(title, "misses, logarithmic", bars, [once]).svg()
+    once = Mark(accesses, tr("one miss per multiply-add"), PAGE_INK, dashed=True)
+    return Bars(title, tr("misses, logarithmic"), bars, [once]).svg()
 
 
 def small_misses_svg() -> str:
@@ -218,9 +223,8 @@ def small_misses_svg() -> str:
     left, pitch, wide, high = 88, 250, 170, 26
     parts = []
     for column, name in enumerate(BUFFERS):
-        parts.append(
-            text(left + pitch * column, 18, f"misses of {name}", bold=True, anchor="start")
-        )
+        words = tr("misses of {name}", name=name)
+        parts.append(text(left + pitch * column, 18, words, bold=True, anchor="start"))
     for row, order in enumerate(ORDERS):
         y = 30 + high * row
         parts.append(text(left - 14, y + 15, order, size=14, anchor="end"))
@@ -233,14 +237,17 @@ def small_misses_svg() -> str:
         f"{order}: " + ", ".join(f"{name} {n}" for name, n in visits(order).misses.items())
         for order in ORDERS
     )
-    return document(860, 40 + high * len(ORDERS), f"Misses of each matrix. {said}", parts)
+    return document(
+        860, 40 + high * len(ORDERS), tr("Misses of each matrix. {said}", said=said), parts
+    )
 
 
 def total_misses_svg(selected: str) -> str:
     """The misses of all matrices together in each order, for beside the small matrices."""
     totals = {order: sum(visits(order).misses.values()) for order in ORDERS}
     left, wide, high = 66, 240, 18
-    parts = [text(8, 16, "misses on the small matrices", size=14, bold=True, anchor="start")]
+    words = tr("misses on the small matrices")
+    parts = [text(8, 16, words, size=14, bold=True, anchor="start")]
     for row, (order, misses) in enumerate(totals.items()):
         y, long = 24 + high * row, wide * misses / max(totals.values())
         state, fill = ("chosen", PAGE_TINT) if order == selected else ("", "transparent")
@@ -251,7 +258,9 @@ def total_misses_svg(selected: str) -> str:
         parts.append(rect(left, y + 3, long, 12, fill=PAGE_OURS, stroke="none", round_by=0))
         parts.append(text(left + long + 8, y + 14, str(misses), size=14, anchor="start") + "</g>")
     said = ", ".join(f"{order} {misses}" for order, misses in totals.items())
-    return document(NARROW, 30 + high * len(ORDERS), f"Misses of each order: {said}", parts)
+    return document(
+        NARROW, 30 + high * len(ORDERS), tr("Misses of each order: {said}", said=said), parts
+    )
 
 
 def beside(*svgs: str) -> str:

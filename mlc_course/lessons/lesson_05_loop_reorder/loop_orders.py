@@ -19,6 +19,7 @@ from mlc_course.tensor_program.processor import assembly
 from mlc_course.tensor_program.schedule import steps
 from mlc_course.tensor_program.tir import Schedule, te
 from mlc_course.tensor_program.tir import accesses as accesses_of
+from mlc_course.words import tr
 
 ORDERS = tuple("-".join(each) for each in permutations("mnk"))  # m-n-k is the naive one
 LAYOUTS = {  # the indices of A and of B, in the order in which they are stored
@@ -148,13 +149,37 @@ class Visits:
     def said(self, step: int) -> str:
         """A sentence about the last of the first ``step`` iterations."""
         if step == 0:
-            return f"{self.order}: an empty cache; {len(self)} iterations to come."
+            return tr(
+                "{order}: an empty cache; {count} iterations to come.",
+                order=self.order,
+                count=len(self),
+            )
         values = zip("mnk", self.points[step - 1], strict=True)
         where = ", ".join(f"{name} = {value}" for name, value in values)
         fetched = [n for n, m in zip(BUFFERS, self.missed[step - 1], strict=True) if m]
-        what = f"fetches a line of {' and of '.join(fetched)}" if fetched else "all lines are here"
-        total = sum(self.misses_until(step).values())
-        return f"{self.order}, iteration {step} of {len(self)} ({where}): {what}. {total} misses."
+        return tr(
+            "{order}, iteration {step} of {count} ({where}): {what}. {misses} misses.",
+            order=self.order,
+            step=step,
+            count=len(self),
+            where=where,
+            what=_fetched_said(fetched),
+            misses=sum(self.misses_until(step).values()),
+        )
+
+
+def _fetched_said(matrices: list[str]) -> str:
+    match matrices:
+        case []:
+            return tr("all lines are here")
+        case [one]:
+            return tr("fetches a line of {one}", one=one)
+        case [one, other]:
+            return tr("fetches a line of {one} and of {other}", one=one, other=other)
+    one, other, third = matrices
+    return tr(
+        "fetches a line of {one} and of {other} and of {third}", one=one, other=other, third=third
+    )
 
 
 def visits(order: str) -> Visits:

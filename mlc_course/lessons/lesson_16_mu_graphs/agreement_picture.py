@@ -9,6 +9,7 @@ import numpy as np
 from mlc_course.drawing import AMBER, PAGE_OURS, PAGE_PAPER, PAGE_TINT, document, rect, text
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.ir import Array
+from mlc_course.words import tr
 
 WIDE, HIGH, MARGIN, TOP = 120.0, 44.0, 14.0, 40.0
 HATCH = (
@@ -34,7 +35,7 @@ def agreement_svg(
     down, across = tiles
     rows, columns = got.shape[0] // down, got.shape[1] // across
     shares = near.reshape(down, rows, across, columns).mean(axis=(1, 3))
-    title = f"{near.mean():.0%} of {near.size:,} elements are right"
+    title = tr("{share:.0%} of {count:,} elements are right", share=near.mean(), count=near.size)
     wide, high = across * WIDE + 2 * MARGIN, down * HIGH + TOP + MARGIN
     head = text(MARGIN, TOP - 16, title, bold=True, anchor="start")
     return document(wide, high, title, [HATCH, head, *_tiles(shares)])
@@ -44,6 +45,12 @@ def _tiles(shares: Array) -> Iterator[str]:
     for (row, column), share in np.ndenumerate(shares):
         x, y = MARGIN + column * WIDE, TOP + row * HIGH
         fill = PAGE_TINT if share == 1 else "url(#mlc-wrong)"
-        word = "right" if share == 1 else "wrong" if share == 0 else f"{share:.0%} right"
+        word = (
+            tr("right")
+            if share == 1
+            else tr("wrong")
+            if share == 0
+            else tr("{share:.0%} right", share=share)
+        )
         yield rect(x, y, WIDE - 4, HIGH - 4, fill=fill, stroke=PAGE_OURS if share == 1 else AMBER)
         yield text(x + WIDE / 2 - 2, y + HIGH / 2 + 3, word)

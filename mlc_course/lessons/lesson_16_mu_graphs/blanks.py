@@ -10,6 +10,7 @@ import numpy as np
 from mlc_course.exercise import called, given, returns, same_program
 from mlc_course.lessons.kit import Blank, asks
 from mlc_course.lessons.lesson_16_mu_graphs.examples import example
+from mlc_course.words import marked
 
 B = np.arange(48.0 * 96).reshape(48, 96)
 ROWS, COLUMNS = 12, 32  # of a tile of B
@@ -26,15 +27,17 @@ def _case(x: int, k: int, hint: str) -> Any:
 tile_of_b = Blank(
     asks(
         called,
-        _case(0, 0, "a tile has 12 rows and 32 columns"),
-        _case(1, 0, "x cuts the columns: block 1 begins at column 32"),
-        _case(0, 2, "k cuts the rows: iteration 2 begins at row 24"),
-        _case(2, 3, "block 2 in iteration 3: rows 36 to 47, columns 64 to 95"),
+        _case(0, 0, marked("a tile has 12 rows and 32 columns")),
+        _case(1, 0, marked("x cuts the columns: block 1 begins at column 32")),
+        _case(0, 2, marked("k cuts the rows: iteration 2 begins at row 24")),
+        _case(2, 3, marked("block 2 in iteration 3: rows 36 to 47, columns 64 to 95")),
     ),
     (
-        "Rows come first. Which of x and k cuts the rows of B, and how many rows has a tile?",
-        "In iteration k the rows begin at 12 * k and end before 12 * (k + 1).",
-        "The columns are alike, with 32 and x in place of 12 and k.",
+        marked(
+            "Rows come first. Which of x and k cuts the rows of B, and how many rows has a tile?"
+        ),
+        marked("In iteration k the rows begin at 12 * k and end before 12 * (k + 1)."),
+        marked("The columns are alike, with 32 and x in place of 12 and k."),
     ),
     "return B[12 * k : 12 * (k + 1), 32 * x : 32 * (x + 1)]",
 )
@@ -48,10 +51,14 @@ FRAME = (
 maps = Blank(
     asks(given, same_program(example("seven_kernels"), frame=FRAME)),
     (
-        "The block at (x, y) makes rows y and columns x of Y. For that it needs the same rows of X "
-        "and the same columns of W. Does x or y cut G? An empty map is {}.",
-        "The loop runs along d. Which dimension is d in X, in G, in W?",
-        'For X: {"imap": {"y": 0}, "fmap": {"k": 1}}. G is cut by the loop alone; W by x and k.',
+        marked(
+            "The block at (x, y) makes rows y and columns x of Y. For that it needs the same rows "
+            "of X and the same columns of W. Does x or y cut G? An empty map is {}."
+        ),
+        marked("The loop runs along d. Which dimension is d in X, in G, in W?"),
+        marked(
+            'For X: {"imap": {"y": 0}, "fmap": {"k": 1}}. G is cut by the loop alone; W by x and k.'
+        ),
     ),
     """fused_maps = {
     "x": {"imap": {"y": 0}, "fmap": {"k": 1}},
@@ -70,15 +77,15 @@ def _loaded(x: int, y: int, hint: str) -> Callable[..., Any]:
 loaded = Blank(
     asks(
         called,
-        _loaded(1, 1, "a single block loads each tensor once"),
-        _loaded(4, 1, "four blocks side by side: which tensors do all four of them load?"),
-        _loaded(1, 4, "four blocks one below the other: which tensors do all four load?"),
-        _loaded(8, 2, "G has neither x nor y in its imap"),
+        _loaded(1, 1, marked("a single block loads each tensor once")),
+        _loaded(4, 1, marked("four blocks side by side: which tensors do all four of them load?")),
+        _loaded(1, 4, marked("four blocks one below the other: which tensors do all four load?")),
+        _loaded(8, 2, marked("G has neither x nor y in its imap")),
     ),
     (
-        "Blocks with the same y load the same rows of X. How many blocks have the same y?",
-        "X is loaded x times over, because x is not in its imap. And W?",
-        "G is loaded by each of the x * y blocks. Add the three.",
+        marked("Blocks with the same y load the same rows of X. How many blocks have the same y?"),
+        marked("X is loaded x times over, because x is not in its imap. And W?"),
+        marked("G is loaded by each of the x * y blocks. Add the three."),
     ),
     "return X * x + W * y + G * x * y",
 )

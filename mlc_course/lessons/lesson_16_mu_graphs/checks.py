@@ -8,6 +8,7 @@ import numpy as np
 
 from mlc_course.exercise import UnmetCheck, check, given, holds, same_program, shown
 from mlc_course.mugraph.ir import parse, run
+from mlc_course.words import tr
 
 # --- 1. The maps of a matmul ----------------------------------------------------------------------
 
@@ -52,12 +53,12 @@ def _meeting(extents: dict[str, int], A: tuple[int, int], B: tuple[int, int]) ->
         a, b = ([f"{extent:g}" for extent in shapes[name]] for name in "ab")
         if a[1] != b[0]:
             raise UnmetCheck(
-                "the tiles a and b do not meet",
-                expected="as many columns in a as rows in b",
+                tr("the tiles a and b do not meet"),
+                expected=tr("as many columns in a as rows in b"),
                 got=f"a {' x '.join(a)}, b {' x '.join(b)}",
-                hint="which loop walks along d, and which dimension of each tensor is d?",
+                hint=tr("which loop walks along d, and which dimension of each tensor is d?"),
             )
-        return f"tiles a {' x '.join(a)} and b {' x '.join(b)} meet"
+        return tr("tiles a {a} and b {b} meet", a=" x ".join(a), b=" x ".join(b))
 
     return meet
 
@@ -146,24 +147,25 @@ def _tells_apart(value: Any) -> str:
     """Holds single ones for which the suspect and A B differ."""
     form = '{"A": [row, column], "B": [row, column]}'
     if type(value) is not dict or sorted(value) != ["A", "B"]:
-        raise UnmetCheck("not a witness", expected=form, got=shown(value))
+        raise UnmetCheck(tr("not a witness"), expected=form, got=shown(value))
     ones = {}
     for name, at in value.items():
         pair = type(at) is list and len(at) == 2
         if not pair or not all(type(n) is int and 0 <= n < 64 for n in at):
             raise UnmetCheck(
-                f"{name}: not a place",
-                expected="[row, column], whole numbers from 0 to 63",
+                tr("{name}: not a place", name=name),
+                expected=tr("[row, column], whole numbers from 0 to 63"),
                 got=shown(at),
             )
         ones[name] = np.zeros((64, 64))
         ones[name][tuple(at)] = 1
     (made,), right = run(parse(SUSPECT), ones), ones["A"] @ ones["B"]
     if np.array_equal(made, right):
-        held = f"a 1 at {np.argwhere(right)[0].tolist()}" if right.any() else "zeros only"
         raise UnmetCheck(
-            "this test does not tell them apart",
-            expected="another result of the suspect than A B",
-            got=f"both give {held}",
+            tr("this test does not tell them apart"),
+            expected=tr("another result of the suspect than A B"),
+            got=tr("both give a 1 at {place}", place=np.argwhere(right)[0].tolist())
+            if right.any()
+            else tr("both give zeros only"),
         )
-    return "the suspect fails this test"
+    return tr("the suspect fails this test")

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mlc_course.drawing import PAGE_OURS, PAGE_TINT, SMALL, svg
 from mlc_course.mugraph.ir import Axes, Index
+from mlc_course.words import marked, tr
 
 WIDTH, MARGIN, LETTERS = 1000, 20, 24
 CELL, APART = 26.0, 16  # pixels: the side of a cell, at most; between panels
@@ -98,9 +99,8 @@ class GridMap:
         """The map in words."""
         axes = " x ".join(f"{name}={extent}" for name, extent in self.grid)
         share = self.bins[0] * self.bins[1] * self.bins[2]
-        return f"grid {axes or 'of one block'}" + (
-            f", {share} blocks in a cell" if share > 1 else ""
-        )
+        grid = tr("grid {axes}", axes=axes) if axes else tr("grid of one block")
+        return grid + (tr(", {count} blocks in a cell", count=share) if share > 1 else "")
 
     def _parts(self) -> Iterator[str]:
         yield svg.text(MARGIN, 16, self._heading(), size=SMALL, anchor="start")
@@ -119,8 +119,12 @@ class GridMap:
 
     def _heading(self) -> str:
         names = [name for name, _ in self.grid]
-        ways = ("across", "down", "from map to map")
-        where = [f"{name} {way}" for name, way in zip(names, ways, strict=False)]
+        ways = (
+            marked("{axis} across"),
+            marked("{axis} down"),
+            marked("{axis} from map to map"),
+        )
+        where = [tr(way, axis=name) for name, way in zip(names, ways, strict=False)]
         return f"{self.said}: {', '.join(where)}" if len(names) > 1 else self.said
 
     def _firsts(self) -> Iterator[Index]:

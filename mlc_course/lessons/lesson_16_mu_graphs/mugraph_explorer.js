@@ -9,22 +9,22 @@ const light = (map, chart, frames, step) => {
 function render({ model, el }) {
   begin(el);
   const names = model.get("kernels");
-  const kernels = radios(model, "kernel", "block graph that makes",
+  const kernels = radios(model, "kernel", tr("block graph that makes"),
     names.map((name) => [name, name]));
   kernels.hidden = names.length < 2;
   const map = element("div", {
     class: "mlc-chart mlc-grid", role: "application", tabindex: "0", "data-testid": "map",
-    "aria-label": "Map of the grid. Arrow keys choose a block, a click keeps it; the line below says "
-      + "what it loads.",
+    "aria-label": tr(
+      "Map of the grid. Arrow keys choose a block, a click keeps it; the line below says what it loads."),
   });
   const chart = element("div", {
     class: "mlc-chart", role: "img", "data-testid": "chart",
-    "aria-label": "Tensors with the tiles of the chosen block and iteration; the line above says "
-      + "which they are",
+    "aria-label": tr(
+      "Tensors with the tiles of the chosen block and iteration; the line above says which they are"),
   });
   const status = element("p", { class: "mlc-status", role: "status", "data-testid": "status" });
   const facts = element("div", { "data-testid": "facts" });
-  const { controls, restart, stop } = player(model, "iterations", status,
+  const { controls, restart, stop } = player(model, tr("iterations"), status,
     (frames, step) => light(map, chart, frames, step));
   el.append(kernels, map, controls, status, chart, facts);
 

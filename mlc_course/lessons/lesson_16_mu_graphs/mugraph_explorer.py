@@ -22,10 +22,17 @@ from mlc_course.mugraph.cost import (
 )
 from mlc_course.mugraph.ir import BlockGraph, Index, KernelGraph, indices
 from mlc_course.mugraph.picture import Stage, graph_svg, tiles_svg
+from mlc_course.words import marked, tr, trn
 
 ITEMSIZE = 2  # bytes of a float16
 MOST = 256  # iterations that are walked through; of more, so many are shown
-HEAD = ("tensor", "its size", "a tile", "loaded by all blocks", "each element")
+HEAD = (
+    marked("tensor"),
+    marked("its size"),
+    marked("a tile"),
+    marked("loaded by all blocks"),
+    marked("each element"),
+)
 
 
 class MugraphExplorer(Widget):
@@ -155,12 +162,17 @@ class MugraphExplorer(Widget):
     def _facts(self) -> str:
         shared = self.graph.tiles(self.place).shared_bytes(ITEMSIZE)
         blocks = math.prod(extent for _, extent in self.inside.grid)
-        many = f"{blocks:,} block{'s' * (blocks != 1)}"
-        note = (
-            f"{many}, each with {kilobytes(shared)} of shared memory; elements of "
-            f"{ITEMSIZE} bytes. A tile that is the same in the next iteration is not loaded again."
+        note = trn(
+            "{count:,} block, each with {shared} of shared memory; elements of {itemsize} bytes. "
+            "A tile that is the same in the next iteration is not loaded again.",
+            "{count:,} blocks, each with {shared} of shared memory; elements of {itemsize} bytes. "
+            "A tile that is the same in the next iteration is not loaded again.",
+            blocks,
+            shared=kilobytes(shared),
+            itemsize=ITEMSIZE,
         )
-        return f"{table(HEAD, self._rows(), kind='mlc-runs mlc-loads')}<p>{note}</p>"
+        head = [tr(name) for name in HEAD]
+        return f"{table(head, self._rows(), kind='mlc-runs mlc-loads')}<p>{note}</p>"
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         inside, shapes = self.inside, self.graph.tiles(self.place).shapes
@@ -174,7 +186,7 @@ class MugraphExplorer(Widget):
                 kilobytes(ITEMSIZE * size),
                 kilobytes(ITEMSIZE * math.prod(tile)),
                 kilobytes(ITEMSIZE * loaded),
-                "once" if loaded == size else f"{loaded / size:,g} times",
+                tr("once") if loaded == size else tr("{count:,g} times", count=loaded / size),
             )
 
     def static_html(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from mlc_course.drawing import DASHED, GREEN, PAGE_OURS, SMALL, document, line, rect, text
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.cost import kilobytes
+from mlc_course.words import tr
 
 ROW, TOP, LABEL, WIDE, GAP, FIGURE = 34.0, 62.0, 230.0, 210.0, 110.0, 86.0
 
@@ -23,18 +24,23 @@ def trade_svg(cuts: Mapping[str, tuple[int, int]], *, limit: int) -> str:
     foot = TOP + len(cuts) * ROW
     second = LABEL + WIDE + GAP
     parts = [
-        text(12, 44, "grid and iterations", size=SMALL, anchor="start"),
-        *_bars(LABEL, "loaded by all blocks together", loaded, max(loaded.values())),
-        *_bars(second, "shared memory of one block", shared, max(limit, *shared.values())),
+        text(12, 44, tr("grid and iterations"), size=SMALL, anchor="start"),
+        *_bars(LABEL, tr("loaded by all blocks together"), loaded, max(loaded.values())),
+        *_bars(second, tr("shared memory of one block"), shared, max(limit, *shared.values())),
     ]
     for row, name in enumerate(cuts):
         parts.append(text(12, TOP + row * ROW + 21, name, anchor="start"))
     at = second + WIDE * limit / max(limit, *shared.values())
     parts.append(line((at, TOP - 6), (at, foot + 6), colour=GREEN, wide=2.2, more=DASHED))
-    words = f"most on an H100: {kilobytes(limit)}"
+    words = tr("most on an H100: {limit}", limit=kilobytes(limit))
     parts.append(text(at, foot + 24, words, size=SMALL, anchor="end", bold=True))
     said = "; ".join(
-        f"{name}: {kilobytes(loaded[name])} loaded, {kilobytes(shared[name])} of shared memory"
+        tr(
+            "{name}: {loaded} loaded, {shared} of shared memory",
+            name=name,
+            loaded=kilobytes(loaded[name]),
+            shared=kilobytes(shared[name]),
+        )
         for name in cuts
     )
     return document(second + WIDE + FIGURE + 10, foot + 36, said, parts)

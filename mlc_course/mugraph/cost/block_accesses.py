@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.ir import Axes, AxisMap, BlockGraph, Index, KernelGraph, Shape, offsets
+from mlc_course.words import tr
 
 Slices = tuple[slice, ...]
 
@@ -90,22 +91,24 @@ def sentence(graph: KernelGraph, place: int, block: Index, iteration: Index = ()
     """Return a sentence: what a block does in an iteration, or after its loop."""
     inside = block_graph(graph, place)
     found = tiles(graph, place, block, iteration)
-    does = [
-        f"{verb} {', '.join(now)}"
-        for verb, kind in (("loads", "load"), ("stores", "store"))
-        for now in ([str(tile) for tile in found if tile.kind == kind and tile.now],)
-        if now
-    ]
-    comma = "," if inside.loops and not iteration else ""
-    return f"{moment(inside, block, iteration)}{comma} {' and '.join(does)}."
+    loads, stores = (
+        ", ".join(str(tile) for tile in found if tile.kind == kind and tile.now)
+        for kind in ("load", "store")
+    )
+    who = moment(inside, block, iteration)
+    if inside.loops and not iteration:
+        return tr("{who}, stores {tiles}.", who=who, tiles=stores)
+    if loads and stores:
+        return tr("{who} loads {loads} and stores {stores}.", who=who, loads=loads, stores=stores)
+    return tr("{who} loads {tiles}.", who=who, tiles=loads)
 
 
 def moment(inside: BlockGraph, block: Index, iteration: Index) -> str:
     """Name a block and an iteration, such as ``block x=3, iteration k=1``."""
-    who = f"block {_named(inside.grid, block)}" if block else "the only block"
+    who = tr("block {at}", at=_named(inside.grid, block)) if block else tr("the only block")
     if iteration:
-        return f"{who}, iteration {_named(inside.loops, iteration)}"
-    return f"{who}, after its loop" if inside.loops else who
+        return tr("{who}, iteration {at}", who=who, at=_named(inside.loops, iteration))
+    return tr("{who}, after its loop", who=who) if inside.loops else who
 
 
 def _named(axes: Axes, index: Index) -> str:

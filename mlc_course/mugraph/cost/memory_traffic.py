@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from mlc_course.mugraph.cost.graph_cost import Counts, counts
 from mlc_course.mugraph.cost.targets import A100
 from mlc_course.mugraph.ir import BlockGraph, Equation, KernelGraph
+from mlc_course.words import padded, tr
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,17 @@ def table(graph: KernelGraph, itemsize: int = 2) -> str:
     """Return a table with one line a kernel, and their sum where there are several."""
     kernels = traffic(graph, itemsize)
     rows = [*kernels, total(kernels)] if len(kernels) > 1 else kernels
-    head = f"{'kernel':<14} {'loaded':>12} {'stored':>10}"
+    head = [
+        padded(tr("kernel"), 14),
+        padded(tr("loaded"), 12, right=True),
+        padded(tr("stored"), 10, right=True),
+    ]
     if any(graph.blocks):
-        head += f" {'blocks':>8}   shared memory of each"
-    return "\n".join([head, *map(_line, rows)])
+        head += [
+            padded(tr("blocks"), 8, right=True),
+            padded(tr("shared memory of each"), 23, right=True),
+        ]
+    return "\n".join([" ".join(head), *map(_line, rows)])
 
 
 def _line(row: Traffic) -> str:

@@ -17,6 +17,7 @@ from mlc_course.drawing import AMBER, PAGE_INK, PAGE_OURS, SMALL, svg
 from mlc_course.mugraph.cost import Tile, block_graph, moment, said, sentence, tiles
 from mlc_course.mugraph.ir import AxisMap, BlockGraph, Index, KernelGraph, map_text
 from mlc_course.mugraph.picture.boxes import dimensions, same_for_all
+from mlc_course.words import tr
 
 WIDTH, MARGIN, GAP = 1000, 20, 36  # pixels: the page, its margin, between panels
 POWER, LONGEST, SHORTEST, LEAST = 0.38, 700.0, 190.0, 14.0  # of sides; LEAST holds for any of them
@@ -126,7 +127,8 @@ def _panel(
     high, wide = (max(LEAST, longest * (n / largest) ** POWER) for n in (1, *tile.shape)[-2:])
     dims = dimensions(graph, tile.number)
     first = next(each for each in tiles if each.kind == tile.kind) is tile
-    verb = "loads" if tile.kind == "load" else "stores, after the loop" if block.loops else "stores"
+    stores = tr("stores, after the loop") if block.loops else tr("stores")
+    verb = tr("loads") if tile.kind == "load" else stores
     shape = f"[{', '.join(dims)}]"
     return Panel(tile, verb if first else "", shape, _captions(tile, block, dims), wide, high)
 
@@ -139,10 +141,13 @@ def _captions(tile: Tile, block: BlockGraph, dims: Sequence[str]) -> tuple[str, 
     for kind, cuts in maps:
         for axis, dim in cuts:
             named = dims[dim].partition("=")[0]
-            what = "" if named.isdigit() else f"{named} in "
-            lines.append(f"{kind} {map_text(((axis, dim),))}: {what}{extents[axis]:,} parts")
+            values = {"map": f"{kind} {map_text(((axis, dim),))}", "count": extents[axis]}
+            if named.isdigit():
+                lines.append(tr("{map}: {count:,} parts", **values))
+            else:
+                lines.append(tr("{map}: {dim} in {count:,} parts", dim=named, **values))
     same = same_for_all(block, (*tile.grid, *tile.loops)) if tile.kind == "load" else ""
-    return tuple(filter(None, (*lines, same))) or ("the whole tensor",)
+    return tuple(filter(None, (*lines, same))) or (tr("the whole tensor"),)
 
 
 def _arranged(found: Sequence[Panel]) -> list[Panel]:
@@ -247,14 +252,14 @@ class Stage:
         """Draw the legend of fills and lines."""
         x, y = float(MARGIN), self.height - 12
         signs = {
-            "loaded or stored now": _filled((x, y - 12, 18, 14), NOW),
-            "this block's, in all iterations": _filled((x, y - 12, 18, 14), PART),
-            "cut by the grid": f'<path d="M{x + 9} {y - 13}v16" {GRID_LINE}/>',
-            "cut by the loop": f'<path d="M{x + 9} {y - 13}v16" {LOOP_LINE}/>',
+            tr("loaded or stored now"): _filled((x, y - 12, 18, 14), NOW),
+            tr("this block's, in all iterations"): _filled((x, y - 12, 18, 14), PART),
+            tr("cut by the grid"): f'<path d="M{x + 9} {y - 13}v16" {GRID_LINE}/>',
+            tr("cut by the loop"): f'<path d="M{x + 9} {y - 13}v16" {LOOP_LINE}/>',
         }
         if not self.block.loops:
             now, _, grid, _ = signs.values()
-            signs = {"loaded or stored": now, "cut by the grid": grid}
+            signs = {tr("loaded or stored"): now, tr("cut by the grid"): grid}
         apart = 0.0
         for words, sign in signs.items():
             label = svg.text(x + 26, y, words, size=SMALL, anchor="start")

@@ -19,11 +19,12 @@ from mlc_course.mugraph.ir import (
     map_text,
     thread_lines,
 )
+from mlc_course.words import marked, tr
 
 Kind = Literal["tensor", "operator", "load", "shared", "accumulator", "thread", "store", "passing"]
 LINE, PAD, CARD = 18, 12, 28  # pixels: a line of letters, room beside letters, a card's height
 INSET = 4  # by so much is a box narrower than its card, on each side
-THREAD = "thread graph, in registers"
+THREAD = marked("thread graph, in registers")
 # Of a box: the colour of its line, the line's width, what kind of line it is.
 BOXES = {
     "load": (PAGE_OURS, 1.4, ""),
@@ -148,7 +149,7 @@ def dimensions(graph: KernelGraph, number: int) -> tuple[str, ...]:
 def tensor_node(graph: KernelGraph, number: int, *, again: bool = False) -> Node:
     """A tensor of device memory that comes in, or that is drawn ``again``."""
     card = graph.names[number], f"[{', '.join(dimensions(graph, number))}]"
-    note = ", ".join(filter(None, ("again" if again else "", _note(graph, number))))
+    note = ", ".join(filter(None, (tr("again") if again else "", _note(graph, number))))
     return Node("tensor", (), card, note, again=again)
 
 
@@ -176,7 +177,7 @@ def same_for_all(block: BlockGraph, cuts: AxisMap) -> str:
     """Name the axes and loops of a block graph along which a tensor is replicated."""
     cut = dict(cuts)
     alike = [axis for axis, extent in (*block.grid, *block.loops) if extent > 1 and axis not in cut]
-    return f"same for all {', '.join(alike)}" if alike else ""
+    return tr("same for all {axes}", axes=", ".join(alike)) if alike else ""
 
 
 def inner_node(equation: Equation, block: BlockGraph, value: int, shape: tuple[int, ...]) -> Node:
@@ -186,7 +187,7 @@ def inner_node(equation: Equation, block: BlockGraph, value: int, shape: tuple[i
     if isinstance(equation.op, ThreadGraph):
         return Node("thread", lines, card, outside=False)
     if equation.op.carried:
-        kept = "Kept from one iteration to the next."
+        kept = tr("Kept from one iteration to the next.")
         return Node("accumulator", lines, card, outside=False, title=kept)
     return Node("shared", lines, card, outside=False)
 
@@ -195,7 +196,8 @@ def store_node(graph: KernelGraph, value: int, inside: str, omap: AxisMap) -> No
     """A store with its map, and the tensor of device memory that all blocks make together."""
     lines = (f"store({inside})", *([f"omap {map_text(omap)}"] if omap else []))
     said = " ".join(
-        f"Blocks along {axis} lie side by side along dimension {dim}." for axis, dim in omap
+        tr("Blocks along {axis} lie side by side along dimension {dim}.", axis=axis, dim=dim)
+        for axis, dim in omap
     )
     return Node("store", lines, _card(graph, value), _note(graph, value), title=said)
 
@@ -205,21 +207,28 @@ def _card(graph: KernelGraph, value: int) -> tuple[str, str]:
 
 
 def _note(graph: KernelGraph, number: int) -> str:
-    return "output" if number in graph.outputs else ""
+    return tr("output") if number in graph.outputs else ""
 
 
 def _lines(equation: Equation, operands: Sequence[str]) -> tuple[str, ...]:
     if isinstance(equation.op, ThreadGraph):
-        return THREAD, *thread_lines(equation.op, operands, equation.names[0])
+        return tr(THREAD), *thread_lines(equation.op, operands, equation.names[0])
     return (call(equation, operands),)
 
 
 def _in_words(load: Load, tensor: str, block: BlockGraph) -> Iterator[str]:
-    both = (("block", block.grid, load.imap), ("iteration", block.loops, load.fmap))
-    for one, axes, cuts in both:
+    part = (
+        marked("Each block along {axis} has its part of dimension {dim} of {tensor}."),
+        marked("Each iteration along {axis} has its part of dimension {dim} of {tensor}."),
+    )
+    same = (
+        marked("Every block along {axis} has the same."),
+        marked("Every iteration along {axis} has the same."),
+    )
+    both = ((block.grid, load.imap), (block.loops, load.fmap))
+    for (axes, cuts), own, alike in zip(both, part, same, strict=True):
         for axis, extent in axes:
             if axis in dict(cuts):
-                dim = dict(cuts)[axis]
-                yield f"Each {one} along {axis} has its part of dimension {dim} of {tensor}."
+                yield tr(own, axis=axis, dim=dict(cuts)[axis], tensor=tensor)
             elif extent > 1:
-                yield f"Every {one} along {axis} has the same."
+                yield tr(alike, axis=axis)

@@ -16,6 +16,7 @@ from mlc_course.drawing import AMBER, PAGE_OURS, SMALL, Layout, Point, place, sv
 from mlc_course.mugraph.ir import Axes, BlockGraph, KernelGraph
 from mlc_course.mugraph.picture.boxes import CARD
 from mlc_course.mugraph.picture.scenes import Scene, scenes
+from mlc_course.words import marked, tr, trn
 
 ROW, ABOVE_BOX, BETWEEN = 34, 32, 56  # pixels between rows, above a box's first row, between scenes
 RAIL, PAD, SHEET, MARGIN = 186, 18, 6, 12  # RAIL: the words on the left of a box
@@ -42,7 +43,12 @@ def graph_svg(graph: KernelGraph) -> str:
 def _said(graph: KernelGraph) -> str:
     """The picture in words."""
     blocks, many = len(list(graph.blocks)), len(graph.equations)
-    return f"{graph.name}: {many} operators on device memory, {blocks} of them block graphs"
+    return tr(
+        "{graph}: {count} operators on device memory, {blocks} of them block graphs",
+        graph=graph.name,
+        count=many,
+        blocks=blocks,
+    )
 
 
 @dataclass
@@ -172,14 +178,17 @@ class _Placed:
         yield from _words(
             left + 14,
             top + 24,
-            "block graph",
-            f"grid {_axes(block.grid)}",
-            f"{blocks:,} block{'s' * (blocks != 1)}",
-            "shared memory:",
-            f"{shared:,} bytes" + " each" * (blocks != 1),
+            tr("block graph"),
+            tr("grid {axes}", axes=_axes(block.grid)),
+            trn("{count:,} block", "{count:,} blocks", blocks),
+            tr("shared memory:"),
+            tr(
+                marked("{size:,} bytes each") if blocks != 1 else marked("{size:,} bytes"),
+                size=shared,
+            ),
         )
         if self.heights[0]:
-            yield from _words(left + 14, self.corner[1] + 19, "device memory")
+            yield from _words(left + 14, self.corner[1] + 19, tr("device memory"))
         if self.scene.boundary:
             end = self.corner[1] + self.bottoms[self.scene.boundary] - CARD
             yield from self._loop(block, (left, right), (top, end))
@@ -208,9 +217,12 @@ class _Placed:
             f'<path d="M{x:.1f} {start + 16:.1f}l-10 -6v12z" fill="{AMBER}"/>'
         )
         times = _count(block.loops)
-        lines = (f"loop {_axes(block.loops)}", f"{times:,} iteration{'s' * (times != 1)}")
+        lines = (
+            tr("loop {axes}", axes=_axes(block.loops)),
+            trn("{count:,} iteration", "{count:,} iterations", times),
+        )
         yield from _words(left + 14, max((top + 104 + end) / 2, end - 70) + 10, *lines)
-        yield from _words(left + 14, end + 24, "after the loop")
+        yield from _words(left + 14, end + 24, tr("after the loop"))
 
 
 def _words(x: float, y: float, heading: str, *lines: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from mlc_course.grading.course import (
     run_races,
 )
 from mlc_course.grading.process import RLIMITS, Finding, Limits, Verdict
+from mlc_course.words import LANGUAGE
 
 LIMITS = Limits(seconds=300, request_seconds=120)
 MET = Finding("correctness", Verdict.MET, "it is right")
@@ -51,6 +52,16 @@ def test_each_part_is_earned_by_its_own_checks_and_is_kept_and_told(
     page = " ".join(feedback.page(Result(marks)).split())
     assert "Points in parts: 1 of 1, 0 of 2 (hidden)." in page
     assert page.count("Points in parts") == 1
+
+
+@pytest.mark.slow
+def test_marks_are_the_same_whatever_language_is_spoken(
+    exam: Exam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {"square": HALF_SQUARE, "twice": "def twice(x):\n    return 2"}
+    english = graded(exam, **answers)
+    monkeypatch.setenv(LANGUAGE, "zh")
+    assert graded(exam, **answers).tests == english.tests
 
 
 @pytest.mark.slow
