@@ -294,6 +294,7 @@ SET_BY_HAND = {
         "60 s", "2 GiB", "70 %", "10 s", "64 MiB", "16 MiB", "4 GiB", "8 MiB", "32 MiB", "8 s",
         "90 seconds", "3 %", "0.97 times", "2 %",
     },
+    "what a command of CONTRIBUTING downloads and takes of a disk, roughly": {"0.5 GB", "4 GB"},
     "a size of the problem": {"4 KiB"},
     "how often something was found, in a list of mended faults": {"8 times"},
 }  # fmt: skip
