@@ -152,7 +152,7 @@ class _Routes:
             for place, pair in enumerate(here):
                 aside = PORT * (place - (len(here) - 1) / 2)
                 if not end and self._gap(pair) == self.spots[number][0]:
-                    aside += PORT / 4  # a box above may have an arrow that begins in the middle
+                    aside += 3 * PORT / 4  # a box above may have an arrow that begins in the middle
                 ports[pair] = self.lefts[column] + WIDE / 2 + aside
         return ports
 
