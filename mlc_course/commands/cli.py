@@ -485,6 +485,21 @@ def add_lecture(subparsers: Subparsers) -> None:
     _add_json(parser, "the lesson, its slides and its recording (with --html or --record)")
 
 
+def add_table(subparsers: Subparsers) -> None:
+    """``mlc-course table``: the superoptimizers of a class."""
+    parser = _subcommand(subparsers, "table", "verify and rank what a class's superoptimizers make")
+    parser.add_argument("file", type=Path, help="to which students append, by lesson.hand_in")
+    _add_file(parser, "--html", "write the table as a web page")
+    parser.add_argument("--watch", action="store_true", help="go on, until Ctrl-C")
+    parser.add_argument(
+        "--every", dest="seconds", type=int, default=3, metavar="S", help="seconds between looks"
+    )
+    parser.add_argument(
+        "--time", dest="timed", action="store_true", help="time each graph beside its program"
+    )
+    _add_json(parser, "the rows, and what was skipped or refused")
+
+
 def add_completion(subparsers: Subparsers) -> None:
     """``mlc-course completion``: complete names and options with the tabulator key."""
     parser = _subcommand(subparsers, "completion", "print what lets a shell complete this command")
@@ -638,6 +653,7 @@ COMMANDS: tuple[AddCommand, ...] = (
     add_fuse,
     add_grade,
     add_lecture,
+    add_table,
     add_completion,
 )
 

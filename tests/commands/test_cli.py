@@ -54,6 +54,7 @@ def test_too_little_memory_is_no_traceback(capsys: pytest.CaptureFixture[str]) -
 SHORTEST = {
     "doctor": [],
     "init": ["folder"],
+    "table": ["class.jsonl"],
     "lab": [],
     "ladder": ["matmul"],
     "tune": ["matmul"],

@@ -37,6 +37,7 @@ RUNS = {
     "fuse": (["bias_gelu"], "kernels"),
     "grade": (["SUBMISSIONS"], "marks"),
     "lecture": (["05", "--html", "PAGE"], "slides"),
+    "table": (["class.jsonl"], "rows"),
 }
 VERIFY = ("verify", "lora", "lora_fused")
 GRADED_ELSEWHERE = {"grade"}  # tests/grading/course/test_batch.py runs it with --json -

@@ -29,6 +29,8 @@ RIGHT_TOO = {
     # a power of a number that p does not divide is never 0
     "17-order": {"return next((n for n in range(1, p) if pow(w, n, p) <= 1))"},
     "18-may_become": {"return goal_number % number <= 0 and factors <= goal_factors"},
+    # no dimension's name comes before "1"
+    "21-may_wait": {"return divisor[axis] <= '1'"},
     # names that all paths have come in one order on each of them
     "13-meeting_point": {
         f"return next((name for name in paths[{n}] if all((name in path for path in paths))), None)"

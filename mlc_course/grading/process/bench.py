@@ -17,6 +17,8 @@ from mlc_course.errors import UnmetCheck, UnsafeProgram
 from mlc_course.grading.admission import admit, admitted_page
 from mlc_course.grading.process import values
 from mlc_course.grading.process.answers import own_error
+from mlc_course.machine import describe
+from mlc_course.mugraph.cpu_kernels import Rates, choices, cpu_of
 from mlc_course.mugraph.ir import parse
 from mlc_course.mugraph.runtime import compile_graph, random_inputs
 from mlc_course.tensor_program.ladders import Rung, ladder, scheduled, select
@@ -188,12 +190,16 @@ class Bench:
         out = problem.output()
         self.buffers = [*(shared_tensor(aligned(each)) for each in inputs), shared_tensor(out)]
 
-    def race_graph(self, seed: int) -> None:
-        """Get ready to run the graph, and its program unfused, on inputs that the seed draws."""
+    def race_graph(self, seed: int, rates: Rates) -> None:
+        """Get ready to run the graph, and its program unfused, on inputs that the seed draws.
+
+        ``rates`` are this machine's on one thread; a sandbox does not see its caches.
+        """
         program, self.buffers = parse(self.subject.program), []
         inputs = random_inputs(program, seed)
         for name, each in ((YOURS, parse(self.subject.graph)), (BASELINE, program)):
-            self.compiled[name] = compile_graph(each, threads=1).bind(inputs)
+            (lowered,) = choices(each, cpu_of(describe()), rates, 1)
+            self.compiled[name] = compile_graph(each, threads=1, lowered=lowered).bind(inputs)
 
     def repeat(self, contestant: str, times: int) -> None:
         """Call one of the two a number of times; the caller holds the clock."""

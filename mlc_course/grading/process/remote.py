@@ -18,6 +18,7 @@ from mlc_course.grading.process import values
 from mlc_course.grading.process.bench import Inspection
 from mlc_course.grading.process.finding import Finding, printable
 from mlc_course.grading.process.sandbox import Child, Ended, Limits
+from mlc_course.mugraph.cpu_kernels import Rates
 from mlc_course.tensor_program.problems import Array, Workload
 
 STARTS = 6  # of the child that runs cells: each that ends it costs a new start
@@ -97,8 +98,8 @@ class RemoteBench:
     def race(self, rung: str, inputs: list[Array]) -> None:
         self._ask("race", rung, inputs)
 
-    def race_graph(self, seed: int) -> None:
-        self._ask("race_graph", seed)
+    def race_graph(self, seed: int, rates: Rates) -> None:
+        self._ask("race_graph", seed, rates)
 
     def repeat(self, contestant: str, times: int) -> None:
         self._ask("repeat", contestant, times)

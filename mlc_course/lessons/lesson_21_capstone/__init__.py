@@ -6,6 +6,15 @@ Read ``plain_programs`` first: what a superoptimizer of a page works with.
 from mlc_course.grading.process import page
 from mlc_course.lessons.lesson_21_capstone import blanks, checks
 from mlc_course.lessons.lesson_21_capstone.against_the_library import contest
+from mlc_course.lessons.lesson_21_capstone.class_table import (
+    CLASS_PROGRAMS,
+    ClassTable,
+    as_page,
+    as_plain,
+    as_text,
+    hand_in,
+    handed_in,
+)
 from mlc_course.lessons.lesson_21_capstone.families import PRACTICE, drawn, practice
 from mlc_course.lessons.lesson_21_capstone.last_words import follows, last_sentence
 from mlc_course.lessons.lesson_21_capstone.lesson_tilings import (
@@ -28,6 +37,8 @@ from mlc_course.lessons.lesson_21_capstone.plain_programs import (
 from mlc_course.lessons.lesson_21_capstone.tiled_by_a_colleague import colleague
 
 __all__ = [
+    "CLASS_PROGRAMS",
+    "ClassTable",
     "LINEAR_TEMPLATE",
     "Line",
     "Moved",
@@ -36,6 +47,9 @@ __all__ = [
     "Program",
     "TEMPLATE",
     "accepted",
+    "as_page",
+    "as_plain",
+    "as_text",
     "blanks",
     "candidates",
     "checks",
@@ -44,6 +58,8 @@ __all__ = [
     "drawn",
     "exhibits",
     "follows",
+    "hand_in",
+    "handed_in",
     "last_sentence",
     "measured",
     "page",

@@ -243,7 +243,8 @@ class _Count:
         used = frozenset(name for each in access.index for name in variables(each))
         distinct, inside = float(FLOAT), dict[str, float]()
         strip = self._strip(access, around)
-        clash = CLASH if strip.room[0] > self.rates.caches[0].bytes else 1
+        first = self.rates.caches[0].bytes if self.rates.caches else math.inf
+        clash = CLASH if strip.room[0] > first else 1
         own = 0 if buffer.scope == "global" else self._level(around[0].footprint if around else [])
         for nest in reversed(around):
             if nest.name in used:
