@@ -64,6 +64,7 @@ LIBRARIES = (
 OF_LESSONS = (
     *("ipywidgets", "anywidget", "matplotlib", "IPython", "traitlets", "jinja2", "igraph"),
     *("sklearn", "exo", "nbformat", "nbconvert", "mistune", "nbclient", "jupyter_server"),
+    "babel",
 )
 # Extras that anybody may want, by what they are for.
 EXTRAS = {
