@@ -64,6 +64,7 @@ LIBRARIES = (
 OF_LESSONS = (
     *("ipywidgets", "anywidget", "matplotlib", "IPython", "traitlets", "jinja2", "igraph"),
     *("sklearn", "exo", "nbformat", "nbconvert", "mistune", "nbclient", "jupyter_server"),
+    "babel",
 )
 # Extras that anybody may want, by what they are for.
 EXTRAS = {
@@ -167,7 +168,7 @@ def extra_of(requirement: str) -> str:
 
 def name_of(requirement: str) -> str:
     """The package that a line of the metadata, or of the lock, names."""
-    return re.match(r"[\w.-]*", requirement)[0]  # type: ignore[index] (it matches anything)
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
 
 
 def locked() -> dict[str, str]:

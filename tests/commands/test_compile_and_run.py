@@ -125,7 +125,7 @@ def test_a_seed_that_numpy_does_not_take_is_refused_and_is_no_difference(
 ) -> None:
     with pytest.raises(SystemExit, match=str(USAGE_STATUS)):
         main(["run", "lora", f"--seed={seed}"])
-    assert "argument --seed: expected a whole number, 0 or more" in capsys.readouterr().err
+    assert "argument --seed: expected a whole number of up to 19 digits" in capsys.readouterr().err
 
 
 @pytest.mark.slow

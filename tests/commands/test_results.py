@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -58,6 +59,12 @@ def test_every_subcommand_has_it_or_a_reason() -> None:
     having = {name for name, parser in cli.subcommands().items() if takes_json(parser)}
     assert having == RUNS.keys()
     assert cli.subcommands().keys() - having <= WITHOUT_RESULTS.keys()
+
+
+def test_the_page_of_commands_says_what_each_document_holds() -> None:
+    page = (Path(cli.__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+    for name, (_, figure) in RUNS.items():
+        assert re.search(rf"^\| `{name}` \| .*`{figure}`", page, re.M), name
 
 
 def takes_json(parser: cli.Parser) -> bool:
