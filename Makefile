@@ -39,7 +39,7 @@ setup: .venv/.ready ## set up .venv for everything, once
 	@touch $@
 
 .venv/.ready: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing everything into .venv: 800 MB to fetch, 2.1 GB on disk, once."
+	@echo "Installing everything into .venv: 600 MB to fetch, 2.1 GB on disk, once."
 	@$(INSTALL) '.[dev]' || echo failed; } | $(COUNTED)
 	@$(CONFIGURE)
 	@touch .venv/.lab $@
