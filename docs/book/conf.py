@@ -70,6 +70,15 @@ def add_widgets(app, pagename, templatename, context, doctree):
         app.add_js_file("book.js", defer="defer")
 
 
+def give_headings_a_level(app, pagename, templatename, context, doctree):
+    """Say how deep the captions of lists of pages are, which Sphinx calls headings without it."""
+    for part in ("body", "furo_navigation_tree"):
+        if part in context:
+            context[part] = context[part].replace(
+                ' role="heading"', ' role="heading" aria-level="2"'
+            )
+
+
 def skip_other_code(app, name):
     """Keep the code of other libraries, such as TVM's, out of the pages of code."""
     return None if name.split(".")[0] == "mlc_course" else ("", {})
@@ -100,6 +109,7 @@ def write_static(app):
         (place / "book.css").write_text(style, encoding="utf-8")
         text = (HERE / "book.js").read_text(encoding="utf-8")
         (place / "book.js").write_text(f"{{\n{module('host.js')}\n{text}}}\n", encoding="utf-8")
+        (place / "page.js").write_text((HERE / "page.js").read_text("utf-8"), encoding="utf-8")
 
 
 def setup(app):
@@ -107,8 +117,10 @@ def setup(app):
     app.connect("autodoc-process-docstring", read_docstring)
     app.connect("autodoc-skip-member", skip_other_names)
     app.connect("html-page-context", add_widgets)
+    app.connect("html-page-context", give_headings_a_level, priority=900)  # after the theme
     app.connect("viewcode-find-source", skip_other_code)
     app.connect("html-collect-pages", drop_other_code, priority=100)  # before the pages are made
     app.connect("builder-inited", write_static)
     app.add_css_file("book.css")
+    app.add_js_file("page.js")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mlc_course.extras import on_demand
@@ -46,8 +47,12 @@ UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 WIDTH_IN = 10.0
 
 
-def svg_text(figure: Figure) -> str:
-    """A figure as SVG text without date; the page may set what ``THEME`` names."""
+def svg_text(figure: Figure, said: str = "") -> str:
+    """A figure as SVG text without date; the page may set what ``THEME`` names.
+
+    ``said`` tells what is seen to those who do not see it. Only a figure whose page says it around
+    the picture, with the role "img", has none.
+    """
     buffer = io.StringIO()
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         # The page that shows it has fonts for its own language, whatever matplotlib has here.
@@ -56,7 +61,8 @@ def svg_text(figure: Figure) -> str:
     text = buffer.getvalue()
     for colour, variable in THEME.items():
         text = text.replace(colour, f"var({variable}, {colour})")
-    return text[text.index("<svg") :]  # what is before it does not belong in a page
+    text = text[text.index("<svg") :]  # what is before it does not belong in a page
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(said)}"', 1) if said else text
 
 
 def round_ticks(axis: Axis, low: float, high: float) -> None:

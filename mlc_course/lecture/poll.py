@@ -22,10 +22,12 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Vote</title>
 <link rel="icon" href="data:,">
 <style>
+html {{ background: Canvas; color: CanvasText; }}
 body {{ font: 20px/1.4 system-ui, sans-serif; margin: 1em; color-scheme: light dark; }}
 button {{ display: block; width: 100%; font: inherit; margin: .5em 0; padding: .8em; }}
 [aria-pressed=true] {{ outline: 4px solid #0072b2; font-weight: bold; }}
-</style></head><body><h1>{question}</h1>{buttons}<p role="status"></p><script>
+</style></head><body><main><h1>{question}</h1>{buttons}<p role="status"></p></main>
+<script>
 const shown = {name};
 const said = document.querySelector("p");
 for (const button of document.querySelectorAll("button")) button.onclick = async () => {{

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from lesson_runs import faults_of_output, statements, texts_of
 from playwright.sync_api import Locator, Page, Request, expect
 
+from .accessible import faults_of_keys, faults_of_notebook
 from .conftest import ROOT
 
 SCREENSHOTS = ROOT / "out" / "screenshots"
@@ -66,7 +67,10 @@ def open_notebook(page: Page, lab: str, name: str) -> None:
 
 
 def run_all(page: Page) -> None:
-    """Run all cells: none fails, none writes to stderr, and a lesson says nothing untrue."""
+    """Run all cells: none fails, none writes to stderr, and a lesson says nothing untrue.
+
+    What it shows is accessible, and its widgets are used by keys.
+    """
     page.evaluate(RUN_ALL)
     page.wait_for_function(OVER, timeout=1000 * LESSON_S, polling=500)
     page.evaluate(READY)
@@ -80,6 +84,8 @@ def run_all(page: Page) -> None:
             each for name, outs in cells for out in outs for each in faults_of_output(name, out)
         ]
         assert not faults, "\n".join(faults)
+    faults = faults_of_notebook(page) + faults_of_keys(page)
+    assert not faults, "\n".join(faults)
 
 
 def changes(part: Locator, act: Callable[[], None]) -> None:

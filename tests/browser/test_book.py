@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from slide_faults import weak_contrasts
 
+from .accessible import silent_pictures, violations
 from .conftest import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -150,6 +151,26 @@ def test_words_stand_out_from_what_is_behind_them(book: Path, chrome: Browser, s
             open_page(page, book, name)
             faults += [f"{name}: {each}" for each in weak_contrasts(page, LEAST_CONTRAST)]
             faults += [f"{name}: {each}" for each in page.evaluate(CUT_OFF)]
+    assert not faults, "\n".join(faults)
+
+
+def checked_pages(book: Path) -> list[str]:
+    """Every page of the book; of those that one template makes from code, three of each."""
+    pages = [path.relative_to(book).with_suffix("").as_posix() for path in book.rglob("*.html")]
+    kinds = ("library/", "_modules/", "exercises/")
+    made = {kind: sorted(page for page in pages if page.startswith(kind)) for kind in kinds}
+    few = {page for several in made.values() for page in several[:: len(several) // 2]}
+    return sorted(few | {page for page in pages if not page.startswith(kinds)})
+
+
+def test_every_page_is_accessible(book: Path, chrome: Browser) -> None:
+    faults: list[str] = []
+    with chrome.new_context() as context:
+        page = context.new_page()
+        for name in checked_pages(book):
+            open_page(page, book, name)
+            found = violations(page, skip=("color-contrast",)) + silent_pictures(page)  # above
+            faults += [f"{name}: {each}" for each in found]
     assert not faults, "\n".join(faults)
 
 

@@ -23,6 +23,7 @@ from slide_faults import controls_without_effect, slide_faults, weak_contrasts
 
 from mlc_course.lecture import build, lesson_notebook, load, read_deck
 
+from .accessible import silent_pictures, violations
 from .conftest import PATIENCE_S, ROOT, free_port, new_page
 from .driving import SCREENSHOTS
 
@@ -48,6 +49,16 @@ PATTERNS = """() => {
 }"""
 
 
+# All slides at once, as on paper: one check instead of 25.
+UNROLL = """() => {
+  for (const each of Reveal.getSlides()) {
+    each.removeAttribute("hidden");
+    each.removeAttribute("aria-hidden");
+    each.style = "display: block !important; position: static; visibility: visible";
+  }
+}"""
+
+
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem[:2])
 def deck_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     deck = read_deck(request.param)
@@ -65,7 +76,7 @@ def opened(browser: BrowserContext, address: str, heard: list[str]) -> Page:
     return page
 
 
-def test_every_slide_fits_and_can_be_read_from_the_back(
+def test_every_slide_fits_can_be_read_from_the_back_and_is_accessible(
     browser: BrowserContext, deck_file: Path
 ) -> None:
     heard: list[str] = []
@@ -77,6 +88,9 @@ def test_every_slide_fits_and_can_be_read_from_the_back(
             assert slide_faults(page) == []
         assert page.evaluate(PATTERNS) == []
         assert {each.split(":")[0] for each in heard} <= {"file", "blob", "data"}, heard
+        page.evaluate(UNROLL)
+        faults = violations(page, skip=("color-contrast",)) + silent_pictures(page)  # 7 to 1, below
+        assert not faults, "\n".join(faults)
     finally:
         page.close()
 
@@ -210,6 +224,16 @@ def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture
     go_to(page, "How much slower")
     slide(page).get_by_role("button", name="add a vote for 5 to 20").click()
     wait_for_question(lecture.votes, "predict-slowest")
+    assert violations(page) == []  # live, with the hall's votes
+    phone = page.context.new_page()
+    for scheme in ("light", "dark"):
+        phone.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        phone.goto(lecture.votes)
+        expect(phone.get_by_role("button")).to_have_count(4)
+        phone.get_by_role("button").nth(1).press("Enter")
+        expect(phone.get_by_role("status")).to_contain_text("Counted")
+        assert violations(phone) == []
+    phone.close()
     vote = json.dumps({"name": "predict-slowest", "choice": 2}).encode()
     urllib.request.urlopen(f"{lecture.votes}/vote", vote, timeout=PATIENCE_S).close()
     expect(slide(page).locator("output").nth(2)).to_have_text("2")
@@ -486,6 +510,7 @@ def test_a_card_in_jupyterlab_opens_the_list_and_a_lecture(page: Page, lab: str)
         card.click()
     listed = opening.value
     expect(listed.locator("li")).to_have_count(len(LESSONS))
+    assert violations(listed) == []
     listed.screenshot(path=SCREENSHOTS / "lecture_list.png")
     listed.locator("a", has_text="Loop reorder").click()
     listed.wait_for_function(READY)

@@ -26,6 +26,7 @@ PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_s
 <title>{{ marks.assignment }}: {{ marks.student }}</title>
 <style>
   :root { color-scheme: light dark; }
+  html { background: Canvas; color: CanvasText; }
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto;
          padding: 0 1rem; }
   h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
@@ -34,6 +35,7 @@ PAGE = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_s
         border-left: .3rem solid #888; background: #8881; font-size: .85rem; }
   .met { border-color: #0072b2; } .unmet { border-color: #d55e00; }
 </style>
+<main>
 <h1>{{ marks.assignment }} <span class="points">{{ "%g" % result.final }} of
 {{ "%g" % result.out_of }} points ({{ "%.0f" % result.percent }} %)</span></h1>
 <p>{{ marks.student }}{% if marks.status != "graded" %}, {{ marks.status }}{% endif %}</p>
@@ -86,6 +88,7 @@ count.</p>
 <p>○ means: the machine was too noisy to tell a time. Such a check takes no point away; the exercise
 was graded on counters only.</p>
 {% endif %}
+</main>
 </html>
 """)
 

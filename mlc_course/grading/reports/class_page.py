@@ -37,6 +37,7 @@ PAGE = PAGES.from_string(
                   transparent 4px 8px); }
   ul { margin: .2rem 0 .6rem; padding-left: 1.2rem; } li { overflow-wrap: anywhere; }
 </style>
+<main>
 <h1>The class</h1>
 <p class="quiet">For you, not for the class: this page names students and shows what hidden checks
 found.</p>
@@ -109,6 +110,7 @@ and classes learn together.</p>
 {% else %}
 <p>None.</p>
 {% endif %}
+</main>
 </html>
 """
 )

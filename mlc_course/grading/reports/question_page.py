@@ -23,6 +23,7 @@ STYLE = """\
 <style>
   :root { color-scheme: light dark; --line: #8886; --soft: #8881; --bar: #0072b2; --bad: #d55e00; }
   @media (prefers-color-scheme: dark) { :root { --bar: #56b4e9; --bad: #f0894a; } }
+  html { background: Canvas; color: CanvasText; }
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto;
          padding: 0 1rem; }
   h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; }
@@ -43,6 +44,7 @@ PAGE = PAGES.from_string(
     STYLE
     + """\
 <title>{{ question.assignment }}: {{ question.name }}</title>
+<main>
 <h1>{{ question.name }} <span class="right">{{ "%g" % question.out_of }} points</span></h1>
 <p class="quiet">{{ question.assignment }}. {{ answers|length }} students; {{ waiting }} waiting for
 points. Write points into the table beside this page (.csv), save it, and give the same command
@@ -67,6 +69,7 @@ again. An answer that is not there has 0 points until you write others.</p>
 <p class="quiet">Your comment: {{ row.given.comment }}</p>
 {% endif %}
 {% endfor %}
+</main>
 </html>
 """
 )

@@ -3,7 +3,7 @@
 Read ``widget`` first if you write one.
 """
 
-from mlc_course.lessons.kit.bar_chart import above, race_bars
+from mlc_course.lessons.kit.bar_chart import above, race_bars, race_words
 from mlc_course.lessons.kit.blank import Blank, Judged, asks
 from mlc_course.lessons.kit.comparison import one_program, program_lines, side_by_side
 from mlc_course.lessons.kit.first_values import begun
@@ -50,6 +50,7 @@ __all__ = [
     "above",
     "accesses",
     "race_bars",
+    "race_words",
     "race_svg",
     "Choice",
     "HeatMap",

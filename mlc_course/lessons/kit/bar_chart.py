@@ -12,7 +12,7 @@ with brought_by("lab"):
 from mlc_course.drawing import INK, NUMPY, OURS, TINT, round_ticks
 from mlc_course.errors import check_known
 from mlc_course.measure import Comparison
-from mlc_course.units import times
+from mlc_course.units import milliseconds, times
 from mlc_course.words import tr
 
 
@@ -59,6 +59,15 @@ def race_bars(
         )
     axes.axvline(numpy, color=NUMPY, linewidth=2.5, zorder=3)
     above(axes, numpy, f"NumPy {text(numpy / per_second)}", colour=NUMPY)
+
+
+def race_words(found: Mapping[str, Comparison]) -> str:
+    """Return what ``race_bars`` draws, in words."""
+    ours = "; ".join(
+        f"{name} {milliseconds(each.timing.median_s)}, {times(each.ratio)} NumPy's speed{each.mark}"
+        for name, each in found.items()
+    )
+    return f"{ours}; NumPy {milliseconds(next(iter(found.values())).baseline.median_s)}"
 
 
 def above(axes: Axes, x: float, words: str, *, colour: str = INK) -> None:

@@ -67,6 +67,51 @@ const button = (text, testid, act) => {
   return made;
 };
 
+// A picture of which one part is chosen, by a click or by keys: a list box. `parts` selects what can
+// be clicked; the id of part 3 begins with a word and "-3". `names()` are the parts' names, and
+// `draw(options)` shows the trait `svg`, with the parts that `options` selects as its options.
+const CHOICES = {
+  ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity,
+};
+const chooser = (model, label, parts, names) => {
+  const chart = element("div", {
+    class: "mlc-chart", role: "listbox", tabindex: "0", "data-testid": "chart", "aria-label": label,
+  });
+  const place = (part) => Number(part.id.split("-")[1]);
+  const choose = (wanted) => {
+    const last = names().length - 1;
+    if (last >= 0) assign(model, "selected", Math.min(Math.max(wanted, 0), last));
+  };
+  chart.addEventListener("click", (event) => {
+    const part = event.target.closest(parts);
+    if (part) choose(place(part));
+  });
+  chart.addEventListener("keydown", (event) => {
+    if (!(event.key in CHOICES)) return;
+    event.preventDefault();
+    choose(model.get("selected") + CHOICES[event.key]);
+  });
+  const draw = (options) => {
+    chart.innerHTML = model.get("svg");
+    const drawing = chart.querySelector("svg");
+    chart.hidden = !drawing; // there is nothing to choose yet
+    if (!drawing) return;
+    // What is inside a role of "img" is hidden from those who listen; its words go to the list box.
+    chart.setAttribute("aria-description", drawing.getAttribute("aria-label") ?? "");
+    drawing.setAttribute("role", "none");
+    drawing.removeAttribute("aria-label");
+    for (const part of chart.querySelectorAll(options)) {
+      const isChosen = place(part) === model.get("selected");
+      part.setAttribute("role", "option");
+      part.setAttribute("aria-label", names()[place(part)]);
+      part.setAttribute("aria-selected", String(isChosen));
+      part.dataset.testid = part.id;
+      if (isChosen) chart.ariaActiveDescendantElement = part;
+    }
+  };
+  return { chart, draw };
+};
+
 const JUMPS = {
   ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -16, PageUp: 16,
   Home: -Infinity, End: Infinity,
@@ -101,7 +146,9 @@ const player = (model, unit, said, pose) => {
     stop();
     if (step !== model.get("step")) assign(model, "step", step);
   };
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const play = () => {
+    if (calm.matches) return go(last()); // who does not want motion has the end at once
     if (step === last()) show(0);
     playing.textContent = tr("Pause");
     timer = setInterval(() => {

@@ -107,7 +107,21 @@ def heat_map_svg(heat: HeatMap) -> str:
         _corners(heat, heat.selected) if heat.selected else "",
         *(_text(8, below + 54 + 18 * i, note, size=14) for i, note in enumerate(heat.notes)),
     ]
-    return document(width, height, heat.title, parts)
+    return document(width, height, _in_words(heat), parts)
+
+
+def _in_words(heat: HeatMap) -> str:
+    """The title, and where the best and the worst cell are."""
+    if heat.best is None:
+        return heat.title
+    sign = 1 if heat.better == "low" else -1
+    worst = max(heat.known, key=lambda place: sign * heat.known[place])
+    ends = (
+        f"{end}: {heat.text(heat.known[i, j])} at {heat.axes[0]} {heat.rows[i]}, "
+        f"{heat.axes[1]} {heat.columns[j]}"
+        for end, (i, j) in (("best", heat.best), ("worst", worst))
+    )
+    return f"{heat.title}. {'; '.join(ends)}"
 
 
 def _axes(heat: HeatMap, below: int) -> list[str]:

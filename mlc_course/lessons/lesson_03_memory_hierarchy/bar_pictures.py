@@ -18,7 +18,7 @@ from mlc_course.drawing import (
     svg_text,
     text,
 )
-from mlc_course.lessons.kit import race_bars
+from mlc_course.lessons.kit import race_bars, race_words
 from mlc_course.measure import Comparison
 from mlc_course.units import milliseconds
 
@@ -62,6 +62,4 @@ def race_svg(found: Mapping[str, Comparison], title: str, selected: str | None =
         axes.set_title(title, loc="left", fontsize=14, fontweight="bold", pad=24)
         high = figure.get_figheight()
         figure.subplots_adjust(0.16, 0.72 / high, 0.985, 1 - 0.62 / high)
-    said = "; ".join(f"{name} {milliseconds(e.timing.median_s)}" for name, e in found.items())
-    numpy = milliseconds(next(iter(found.values())).baseline.median_s)
-    return f'<div role="img" aria-label="{title}: {said}; NumPy {numpy}">{svg_text(figure)}</div>'
+    return svg_text(figure, f"{title}: {race_words(found)}")

@@ -57,7 +57,7 @@ def hierarchy_svg(probes: Sequence[Probe], machine: Machine | None = None) -> st
         f"{size_text(p.bytes)}: {p.latency_ns:.1f} ns, {p.bandwidth_gb_per_s:.0f} GB/s"
         for p in probes
     )
-    return f'<div role="img" aria-label="Working sets. {said}">{svg_text(figure)}</div>'
+    return svg_text(figure, f"Working sets. {said}")
 
 
 def size_text(size: float) -> str:

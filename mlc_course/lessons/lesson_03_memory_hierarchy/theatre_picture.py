@@ -65,14 +65,18 @@ def theatre_svg(show: Performance, step: int, heading: str = "") -> str:
         *_matrices(show, step),
         *_cache(show, step),
     ]
-    return _svg("cache", 0, TOP + STAGE + 12, parts) + _svg(
-        "misses", CURVE[0] - 44, CURVE[1] + 40, _curve(show, step)
+    missed = sum(not visit.hit for visit in show.visits[:step])
+    counted = f"{missed} misses in {step} of {len(show.visits)} accesses"
+    said = f"{heading}: the matrices, and the cache that holds some of their lines; {counted}"
+    return _svg("cache", said, 0, TOP + STAGE + 12, parts) + _svg(
+        "misses", f"Misses so far: {counted}", CURVE[0] - 44, CURVE[1] + 40, _curve(show, step)
     )
 
 
-def _svg(name: str, top: float, bottom: float, parts: Iterable[str]) -> str:
+def _svg(name: str, said: str, top: float, bottom: float, parts: Iterable[str]) -> str:
     return (
-        f'<svg class="mlc-play" data-testid="{name}" xmlns="http://www.w3.org/2000/svg" '
+        f'<svg role="img" aria-label="{html.escape(said)}" class="mlc-play" '
+        f'data-testid="{name}" xmlns="http://www.w3.org/2000/svg" '
         f'viewBox="0 {top} {WIDTH} {bottom - top}">{"".join(parts)}</svg>'
     )
 

@@ -28,10 +28,7 @@ function render({ model, el }) {
     button(name, `own-${name}`, () => go(place)));
 
   const measure = worker(model, "Time it here", "measure");
-  const chart = element("div", {
-    class: "mlc-chart", role: "img", "data-testid": "chart",
-    "aria-label": "Uses by reuse distance, and misses by size of the cache; told below",
-  });
+  const chart = element("div", { class: "mlc-chart", "data-testid": "chart" });
   const said = element("p", { class: "mlc-status", "aria-live": "polite", "data-testid": "said" });
   const table = element("div", { "data-testid": "levels" });
   const bars = element("div", { class: "mlc-chart", "data-testid": "bars" });

@@ -74,7 +74,31 @@ def traffic_svg(
             wspace=0.38,
             hspace=2 * GAP_IN / (height - HEAD_IN - GAP_IN - 0.62),
         )
-    return svg_text(figure)
+    return svg_text(figure, _in_words(before, after, names, heading, measured))
+
+
+def _in_words(
+    before: Counted,
+    after: Counted,
+    names: tuple[str, str],
+    heading: str,
+    measured: Mapping[str, Comparison | None],
+) -> str:
+    levels = before.traffic.levels
+    moved = [
+        f"{_below(levels, level)} to {_named(levels[level])}: "
+        + " against ".join(
+            f"{_kib(sum(_pair(each, 'all', level)))} KiB" for each in (before, after)
+        )
+        for level in reversed(range(len(levels)))
+    ]
+    speeds = [
+        f"{name} {times(found.ratio)} NumPy's speed" for name, found in measured.items() if found
+    ]
+    work = f"work {_change(before.flops, after.flops)}"
+    return "; ".join([f"{heading}. {names[0]} against {names[1]}", *moved, work, *speeds]).lstrip(
+        ". "
+    )
 
 
 def _buffers(*programs: Counted) -> list[str]:

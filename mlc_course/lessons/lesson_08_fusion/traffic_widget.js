@@ -5,10 +5,7 @@ function render({ model, el }) {
   problem.addEventListener("change", () => assign(model, "problem", problem.value));
   const ways = element("div", {});
   const measure = worker(model, "Measure here", "measure");
-  const chart = element("div", {
-    class: "mlc-chart", role: "img", "data-testid": "chart",
-    "aria-label": "Bytes moved for each buffer, work of each stage, measured speed; told below",
-  });
+  const chart = element("div", { class: "mlc-chart", "data-testid": "chart" });
   const reason = element("p", {
     class: "mlc-reason", "aria-live": "polite", "data-testid": "reason",
   });

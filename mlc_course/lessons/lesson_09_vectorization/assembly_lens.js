@@ -9,10 +9,7 @@ function render({ model, el }) {
   const program = pane("program", "The program");
   const code = pane("code", "The instructions of its hot loop");
   const title = (text) => element("b", {}, text);
-  const chart = element("div", {
-    class: "mlc-chart", role: "img", "data-testid": "chart",
-    "aria-label": "What the instructions do, lanes in use, and times; told above",
-  });
+  const chart = element("div", { class: "mlc-chart", "data-testid": "chart" });
   const reason = element("p", {
     class: "mlc-reason", "aria-live": "polite", "data-testid": "reason",
   });

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from mlc_course.drawing import INK, OURS, STYLE, TINT, WIDTH_IN, svg_text
 from mlc_course.errors import UsageError, check_known
-from mlc_course.lessons.kit import race_bars
+from mlc_course.lessons.kit import race_bars, race_words
 from mlc_course.measure import Comparison
 from mlc_course.tensor_program.processor import Assembly, longest_chain
 
@@ -161,7 +161,14 @@ def lens_svg(
                 text=lambda seconds: f"{1e9 / operations * seconds:.3g} ns",
                 of=f"ns for one {unit}",
             )
-    return svg_text(figure)
+    counts = ", ".join(f"{count} {kind}" for kind, count in found.histogram().items() if count)
+    used = _used(found, vector_bits // 32)
+    said = f"hot loop of {found.instructions} instructions: {counts}; {used}"
+    return svg_text(figure, f"{said}; {race_words(raced)}" if raced else said)
+
+
+def _used(found: Assembly, lanes: int) -> str:
+    return f"lanes: {found.lanes} of {lanes} in a register"
 
 
 def _title(axes: Axes, text: str) -> None:
@@ -192,7 +199,7 @@ def _histogram(axes: Axes, found: Assembly) -> None:
 
 def _lanes(axes: Axes, found: Assembly, lanes: int) -> None:
     used = found.lanes
-    _title(axes, f"lanes: {used} of {lanes} in a register")
+    _title(axes, _used(found, lanes))
     for lane in range(lanes):
         full = lane < used
         patch = mpl.patches.Rectangle(

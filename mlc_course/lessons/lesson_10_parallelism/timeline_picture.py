@@ -86,7 +86,13 @@ def gantt_svg(timeline: Timeline, heading: str, *, unit: str, scale: float = 1.0
     side = "end" if x > WIDTH / 2 else "start"
     parts.append(_text(x, top - 14, words, anchor=side, colour=ROOF, bold=True))
     parts += _axis(timeline.end * scale, floor, unit)
-    return document(WIDTH, height, heading, parts)
+    ends = (
+        f"worker {worker} is done at {scale * end:.3g} {unit}"
+        for worker in range(timeline.workers)
+        if (end := max((e.end for e in timeline.intervals if e.worker == worker), default=0.0))
+    )
+    said = f"{heading}: {'; '.join(ends)}; with nobody waiting, all at {scale * even:.3g} {unit}"
+    return document(WIDTH, height, said, parts)
 
 
 def speedup_svg(
@@ -138,7 +144,11 @@ def speedup_svg(
     legend += "; orange diamond: measured here" if measured else ""
     parts.append(_text(WIDTH - RIGHT, 20, legend, anchor="end"))
     parts.append(_text((WIDTH + LEFT) / 2, height - 8, "workers", anchor="middle"))
-    return document(WIDTH, height, "Speed-up against the number of workers", parts)
+    said = "Speed-up against the number of workers. " + "; ".join(
+        f"{workers}: {value:.2f} x, by Amdahl at most {most:.2f}"
+        for workers, (value, most) in enumerate(zip(ours, bound, strict=True), start=1)
+    )
+    return document(WIDTH, height, said, parts)
 
 
 def owners_svg(
@@ -160,7 +170,7 @@ def owners_svg(
     cell = (WIDTH - 40) / (elements_per_line * per_row)
     row, top = 46, 40
     height = top + row * -(-shown // per_row) + 6
-    parts = [_text(8, 22, heading, size=15, bold=True)]
+    parts, said = [_text(8, 22, heading, size=15, bold=True)], []
     for number in range(shown):
         x0 = 12 + (number % per_row) * (cell * elements_per_line + 16)
         y = top + row * (number // per_row)
@@ -177,7 +187,14 @@ def owners_svg(
             f'stroke="{PAGE_INK}" stroke-width="2.5"/>'
         )
         parts.append(_text(x0, y + 40, f"line {first + number}"))
-    return document(WIDTH, height, heading, parts)
+        here = sorted(
+            {int(each) for each in owners[number * elements_per_line :][:elements_per_line]}
+        )
+        who = ", ".join(
+            {NOBODY: "nobody", SEVERAL: "several"}.get(each, str(each)) for each in here
+        )
+        said.append(f"line {first + number}: {who}")
+    return document(WIDTH, height, f"{heading}. Writers of {'; '.join(said)}", parts)
 
 
 def _gaps(timeline: Timeline) -> list[tuple[float, float]]:

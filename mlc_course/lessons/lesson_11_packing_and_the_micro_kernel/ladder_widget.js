@@ -1,5 +1,4 @@
 const PARTS = '[id^="row-"], [id^="rung-"], [id^="name-"]';
-const STEPS = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 
 function render({ model, el }) {
   begin(el);
@@ -19,10 +18,9 @@ function render({ model, el }) {
   course.append(...model.get("courses").map((label) => element("option", {}, label)));
   course.addEventListener("change", () => assign(model, "course", course.value));
   const measure = worker(model, "Measure here", "measure");
-  const chart = element("div", {
-    class: "mlc-chart", role: "listbox", tabindex: "0", "data-testid": "chart",
-    "aria-label": "Rungs of the ladder. Arrow keys choose one; what it does is told below.",
-  });
+  const { chart, draw } = chooser(model,
+    "Rungs of the ladder. Arrow keys choose one; what it does is told below.", PARTS,
+    () => model.get("names"));
   chart.style.maxWidth = "860px"; // so that picture, reason and program fit one screen
   const reason = element("p", {
     class: "mlc-reason", "aria-live": "polite", "data-testid": "reason",
@@ -37,31 +35,8 @@ function render({ model, el }) {
     statusLine(model), chart, reason, tickbox(model, "whole", "whole programs"), program,
   );
 
-  const select = (place) => {
-    const last = model.get("count") - 1;
-    if (last >= 0) assign(model, "selected", Math.min(Math.max(place, 0), last));
-  };
-  chart.addEventListener("click", (event) => {
-    const part = event.target.closest(PARTS);
-    if (part) select(Number(part.id.split("-")[1]));
-  });
-  chart.addEventListener("keydown", (event) => {
-    if (!(event.key in STEPS)) return;
-    event.preventDefault();
-    select(model.get("selected") + STEPS[event.key]);
-  });
-
   follow(model, ["svg"], () => {
-    chart.innerHTML = model.get("svg");
-    const names = model.get("names");
-    const rows = model.get("view") === "times" ? "row" : "rung"; // under a roof there are no rows
-    for (const row of chart.querySelectorAll(`[id^="${rows}-"]`)) {
-      const place = Number(row.id.split("-")[1]);
-      row.setAttribute("role", "option");
-      row.setAttribute("aria-label", names[place]);
-      row.setAttribute("aria-selected", String(place === model.get("selected")));
-      row.dataset.testid = row.id;
-    }
+    draw(`[id^="${model.get("view") === "times" ? "row" : "rung"}-"]`); // under a roof are no rows
   });
   follow(model, ["reason", "name"], () => {
     reason.replaceChildren(element("b", {}, model.get("name")), ` ${model.get("reason")}`);

@@ -11,10 +11,7 @@ function render({ model, el }) {
   course.append(...model.get("courses").map((label) => element("option", {}, label)));
   course.addEventListener("change", () => assign(model, "course", course.value));
   const search = worker(model, "Search here", "measure");
-  const chart = element("div", {
-    class: "mlc-chart", role: "img", "data-testid": "chart",
-    "aria-label": "Speed of each trial beside NumPy; the slider below chooses a trial",
-  });
+  const chart = element("div", { class: "mlc-chart", "data-testid": "chart" });
   const slider = element("input", {
     type: "range", min: "1", class: "mlc-wide", "aria-label": "trial", "data-testid": "trial",
   });

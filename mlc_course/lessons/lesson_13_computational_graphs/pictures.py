@@ -10,11 +10,11 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 
 from mlc_course.drawing import STYLE, svg_text
-from mlc_course.lessons.kit import one_program, race_bars, side_by_side
+from mlc_course.lessons.kit import one_program, race_bars, race_words, side_by_side
 from mlc_course.measure import Comparison, warning_lines
 from mlc_course.tensor_program.networks import graph, graph_svg, passes
 from mlc_course.tensor_program.tir import IRModule, PrimFunc, outline
-from mlc_course.units import milliseconds, times
+from mlc_course.units import milliseconds
 
 WIDE_IN, ROW_IN, REST_IN = 9.0, 0.46, 1.3
 ROOM = 0.7  # of the axis, to the right of it
@@ -38,21 +38,14 @@ def graph_view(module: IRModule, *, scale: int | None = None) -> HTML:
 
 def race_view(found: Mapping[str, Comparison], title: str) -> HTML:
     """Draw the bars of a race, with NumPy as a line, and below them its warnings."""
-    said = f"{title}: " + ", ".join(
-        f"{name} {milliseconds(each.timing.median_s)}, {times(each.ratio)} NumPy's speed"
-        for name, each in found.items()
-    )
     warned = "".join(
         f"<p><small>{escape(line)}</small></p>"
         for line in warning_lines(each.warning for each in found.values())
     )
-    return _html(
-        f'<p><b>{escape(title)}</b></p><div role="img" aria-label="{escape(said)}">'
-        f"{_bars(found)}</div>{warned}"
-    )
+    return _html(f"<p><b>{escape(title)}</b></p>{_bars(found, title)}{warned}")
 
 
-def _bars(found: Mapping[str, Comparison]) -> str:
+def _bars(found: Mapping[str, Comparison], title: str) -> str:
     height = REST_IN + ROW_IN * len(found)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDE_IN, height))
@@ -63,7 +56,7 @@ def _bars(found: Mapping[str, Comparison]) -> str:
             race_bars(axes, found, None, per_second=1e3, text=milliseconds, of="ms")
         low, high = axes.get_xlim()
         axes.set_xlim(low, high * (high / low) ** ROOM)  # for the labels, if NumPy is last
-    return svg_text(figure)
+    return svg_text(figure, f"{title}: {race_words(found)}")
 
 
 def _microseconds(seconds: float) -> str:

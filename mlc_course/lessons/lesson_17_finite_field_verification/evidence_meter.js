@@ -17,10 +17,7 @@ function render({ model, el }) {
   const hunt = act("Run until a verdict is wrong", "hunt");
   const restart = act("Start again", "restart");
   one.classList.add("mlc-main");
-  const chart = element("div", {
-    class: "mlc-chart", role: "img", "data-testid": "chart",
-    "aria-label": "Tests of this run, the bound that falls, and all tests; the line above says it",
-  });
+  const chart = element("div", { class: "mlc-chart", "data-testid": "chart" });
   el.append(
     element("div", { class: "mlc-controls" },
       element("label", {}, "pair ", pair), element("label", {}, "prime ", prime),

@@ -36,7 +36,17 @@ def evidence_svg(record: Mapping[str, Any]) -> str:
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper left", ncols=2, frameon=False)
         figure.supxlabel("lowest prime", fontsize=11)
-    return svg_text(figure)
+    return svg_text(figure, "; ".join(_in_words(pair, tests) for pair in pairs))
+
+
+def _in_words(pair: Mapping[str, Any], tests: int) -> str:
+    first, last = pair["points"][0], pair["points"][-1]
+    ends = (
+        f"{each['accepted'] / tests:.2g} of the tests at the prime {each['prime']} "
+        f"(stated: {each['bound']:.2g})"
+        for each in (first, last)
+    )
+    return f"{pair['name']}: wrongly accepted by {' and '.join(ends)}"
 
 
 def _panel(axes: Axes, pair: Mapping[str, Any], tests: int, counted: str) -> None:

@@ -72,7 +72,8 @@ def growth_svg(curves: Mapping[str, Sequence[Level]], what: str = "nodes of the 
         labelled = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
         if labelled:
             axes.legend(labelled.values(), labelled, frameon=False, loc="upper left")
-    return svg_text(figure)
+    counts = (f"{name}: {levels[-1].alive:,}" for name, levels in shown.items())
+    return svg_text(figure, f"{what}, by the number of operators; {'; '.join(counts)}")
 
 
 def _apart(heights: Mapping[str, float]) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import traitlets
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 
 from mlc_course.drawing import STYLE, WIDTH_IN, svg_text
 from mlc_course.errors import check_known
-from mlc_course.lessons.kit import INTERRUPT, Widget, charts, one_program, race_bars
+from mlc_course.lessons.kit import INTERRUPT, Widget, charts, one_program, race_bars, race_words
 from mlc_course.machine import describe
 from mlc_course.mugraph.cpu_kernels import cpu_target
 from mlc_course.mugraph.ir import KernelGraph
@@ -35,6 +36,7 @@ class KernelRace(Widget):
 
     program = traitlets.Unicode("").tag(sync=True)
     selected = traitlets.Int(0).tag(sync=True)
+    names: Any = traitlets.List().tag(sync=True)
     svg = traitlets.Unicode("").tag(sync=True)
     texts = traitlets.Unicode("").tag(sync=True)
 
@@ -73,6 +75,7 @@ class KernelRace(Widget):
     def _draw(self) -> None:
         if self.racers:
             place = min(max(self.selected, 0), len(self.racers) - 1)
+            self.names = [each.name for each in self.racers]
             self.svg = race_svg(self.racers, place)
             self.texts = _texts(self.racers[place])
 
@@ -93,18 +96,19 @@ def _searched(program: KernelGraph) -> Iterator[dict[str, KernelGraph]]:
 def race_svg(racers: Sequence[Racer], selected: int = 0) -> str:
     """Draw a bar for each graph, the fastest on top, with NumPy as a line."""
     height = REST_IN + ROW_IN * len(racers)
+    found = {each.name: each.comparison for each in racers}
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH_IN, height))
         axes = figure.add_axes((0.3, 0.62 / height, 0.68, (height - 1.0) / height))
         race_bars(
             axes,
-            {each.name: each.comparison for each in racers},
+            found,
             racers[selected].name,
             per_second=1e3,
             text=milliseconds,
             of="ms",
         )
-    return svg_text(figure)
+    return svg_text(figure, f"Times of the graphs: {race_words(found)}")
 
 
 def _texts(racer: Racer) -> str:

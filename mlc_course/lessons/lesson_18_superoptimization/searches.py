@@ -12,8 +12,9 @@ from IPython.display import HTML
 
 from mlc_course.errors import UsageError
 from mlc_course.grading.checks import operators
+from mlc_course.lessons.kit import charts
 from mlc_course.lessons.lesson_18_superoptimization.growth_picture import growth_svg
-from mlc_course.lessons.lesson_18_superoptimization.tables import shown, text_table
+from mlc_course.lessons.lesson_18_superoptimization.tables import text_table
 from mlc_course.mugraph.cost import A100, cost
 from mlc_course.mugraph.enumeration import PRUNINGS, Level, Tree
 from mlc_course.mugraph.expressions import Terms, said, terms
@@ -223,8 +224,8 @@ def worth(curves: Mapping[str, Sequence[Level]]) -> tuple[str, str]:
 
 def growth(curves: Mapping[str, Sequence[Level]], what: str) -> HTML:
     """Draw how many there are of each length, on a logarithmic axis."""
-    said = (f"{name}: {complete(levels)[-1].alive:,}" for name, levels in curves.items())
-    return shown(growth_svg(curves, what), f"{what}, by the number of operators; {'; '.join(said)}")
+    drawn = charts(growth_svg(curves, what))
+    return HTML(f'<div class="mlc">{drawn}</div>')  # type: ignore[no-untyped-call]
 
 
 def complete(levels: Sequence[Level]) -> list[Level]:

@@ -55,10 +55,7 @@ function render({ model, el }) {
   const measure = worker(model, "Time it on this CPU", "measure");
   const status = statusLine(model);
   const counts = element("div", { "data-testid": "counts" });
-  const chart = element("div", {
-    class: "mlc-chart", role: "img", "data-testid": "chart",
-    "aria-label": "Times of the forms on this CPU as bars, NumPy's as a line",
-  });
+  const chart = element("div", { class: "mlc-chart", "data-testid": "chart" });
 
   const code = () => model.get("code_rows")[model.get("knob")][model.get("language")];
   const light = (list, rows, names) => {

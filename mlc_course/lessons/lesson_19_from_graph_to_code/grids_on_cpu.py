@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mlc_course.drawing import STYLE, WIDTH_IN, svg_text
-from mlc_course.lessons.kit import race_bars
+from mlc_course.lessons.kit import race_bars, race_words
 from mlc_course.lessons.lesson_19_from_graph_to_code.knobs import OTHER_GRID, wider
 from mlc_course.machine import describe
 from mlc_course.measure import Comparison, compare, limited_threads
@@ -75,7 +75,7 @@ def bars_svg(found: Mapping[str, Comparison]) -> str:
         figure = Figure(figsize=(WIDTH_IN, height))
         axes = figure.add_axes((0.25, 0.62 / height, 0.73, (height - 1.0) / height))
         race_bars(axes, found, None, per_second=1e3, text=milliseconds, of="ms")
-    return svg_text(figure)
+    return svg_text(figure, f"Times on this CPU: {race_words(found)}")
 
 
 @dataclass(frozen=True)

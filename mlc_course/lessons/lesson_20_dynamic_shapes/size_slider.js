@@ -25,10 +25,7 @@ function render({ model, el }) {
   });
   const measure = worker(model, "Measure all sizes", "measure");
   const guards = element("div", { "data-testid": "guards" });
-  const chart = element("div", {
-    class: "mlc-chart", role: "img", "data-testid": "chart",
-    "aria-label": "Time against the size of a row, by the variant that ran; the line above says it",
-  });
+  const chart = element("div", { class: "mlc-chart", "data-testid": "chart" });
   el.append(
     element("div", { class: "mlc-controls" }, element("label", {}, "program ", programs), measure),
     element("div", { class: "mlc-controls mlc-player" }, slider),

@@ -184,4 +184,9 @@ def sweep_svg(readings: list[Reading], kernel: PlannedKernel, row: int) -> str:
         axes.set_yticks(ticks, [f"{each:,}" for each in ticks])
         axes.minorticks_off()
         figure.legend(frameon=False, loc="outside right center")
-    return svg_text(figure)
+    first, last = readings[0], readings[-1]
+    said = "; ".join(
+        f"a row of {each.size:,}: ours {each.ours_us:,.1f} us, NumPy {each.numpy_us:,.1f} us"
+        for each in (first, last, *(each for each in readings if each.size == row))
+    )
+    return svg_text(figure, f"Time against the size of a row. {said}")

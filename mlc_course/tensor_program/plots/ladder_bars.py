@@ -82,7 +82,15 @@ def ladder_svg(record: Record, selected: int | None = None, *, planned: Sequence
 
     The parts of rung 3 have the ids ``row-3``, ``rung-3`` (its bar) and ``name-3``.
     """
-    return svg_text(ladder_figure(record, selected, planned=planned))
+    numpy_s = record["baseline"]["median_s"]
+    rungs = [
+        f"{each['name']} {milliseconds(each['median_s'])}, {times(each['ratio_to_numpy'])} NumPy"
+        for each in record["rungs"]
+    ]
+    lines = [f"NumPy {milliseconds(numpy_s)}"] if numpy_s else []
+    lines += [f"measured roof {milliseconds(record['roofs']['seconds'])}"]
+    said = "; ".join([headline(record), *rungs, *lines])
+    return svg_text(ladder_figure(record, selected, planned=planned), said)
 
 
 def save_plot(record: Record, path: Path) -> None:

@@ -79,7 +79,15 @@ def roofline_figure(
 
 def roofline_svg(programs: Sequence[Point], roofs: Roofs, **options: Any) -> str:
     """``roofline_figure`` as SVG text; point 3 has the ids ``rung-3`` and ``name-3``."""
-    return svg_text(roofline_figure(programs, roofs, **options))
+    return svg_text(roofline_figure(programs, roofs, **options), _in_words(programs, roofs))
+
+
+def _in_words(programs: Sequence[Point], roofs: Roofs) -> str:
+    dots = (
+        f"{each.name} {each.gflops:.3g} GFLOP/s at {each.intensity:.3g} operations a byte"
+        for each in programs
+    )
+    return "; ".join([f"Roofline with a peak of {roofs.gflops:.3g} GFLOP/s", *dots])
 
 
 def record_figure(record: Record, source: str = "memory", selected: int | None = None) -> Figure:
@@ -98,7 +106,8 @@ def record_figure(record: Record, source: str = "memory", selected: int | None =
 
 def record_svg(record: Record, source: str = "memory", selected: int | None = None) -> str:
     """``record_figure`` as SVG text; rung 3 has the ids ``rung-3`` and ``name-3``."""
-    return svg_text(record_figure(record, source, selected))
+    said = f"{headline(record)}. {_in_words(points(record, source), roofs_of(record))}"
+    return svg_text(record_figure(record, source, selected), said)
 
 
 def save_roofline(record: Record, path: Path) -> None:
