@@ -35,6 +35,7 @@ class Words:
     between: str  # two names of a list
     last: str  # the last name of a list and the one before
     minutes: str
+    stop: str  # at the end of a sentence
     hours: str
     hours_and_minutes: str
     builds_on: str
@@ -106,6 +107,7 @@ WORDS: dict[str, Words] = {
         between=", ",
         last=" and ",
         minutes="{minutes} min",
+        stop=".",
         hours="{hours} h",
         hours_and_minutes="{hours} h {minutes} min",
         builds_on="Builds on {lessons}.",
@@ -161,6 +163,7 @@ WORDS: dict[str, Words] = {
         between="、",
         last="、",
         minutes="{minutes} 分钟",
+        stop="。",
         hours="{hours} 小时",
         hours_and_minutes="{hours} 小时 {minutes} 分钟",
         builds_on="以{lessons}为基础。",
@@ -184,7 +187,7 @@ WORDS: dict[str, Words] = {
         choose_language="语言",
         lessons_said={
             1: (
-                "什么是机器学习编译",
+                "认识机器学习编译",
                 "一个训练好的网络不过是一万五千个数和一行算术。为什么要运行它，却得安装体积是它"
                 "几千倍的软件包？编译之后，这些还剩下什么？",
             ),

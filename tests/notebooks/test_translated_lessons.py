@@ -22,6 +22,7 @@ import pytest
 from nbclient import NotebookClient
 from test_notebooks import CELL_TIMEOUT_S, FOLDER
 
+from mlc_course.lecture import load, outdated, read_deck, recordings
 from mlc_course.words import ENGLISH, LANGUAGE, LANGUAGES
 
 OTHERS = [each for each in LANGUAGES if each != ENGLISH]
@@ -138,6 +139,15 @@ def test_links_lead_to_translated_lessons_where_there_are_some(path: Path) -> No
             assert place.exists(), f"{cell.id}: {target}"
             twin = path.parent / place.name
             assert place.parent != FOLDER or not twin.exists(), f"{cell.id}: {target} is translated"
+
+
+@pytest.mark.parametrize("path", [path for path in LESSONS if path.stem != "index"])
+def test_the_book_shows_a_recording_of_the_translated_lesson(path: Path) -> None:
+    language = path.parent.name
+    found = load(path.stem, recordings(language))
+    hint = f"{LANGUAGE}={language} mlc-course lecture {path.stem[:2]} --record"
+    assert outdated(read_deck(path, for_lecture=False), found) == [], hint
+    assert TRANSLATED.search(str(found.outputs))
 
 
 def test_a_change_of_the_english_names_the_cells_to_translate_again() -> None:
