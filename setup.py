@@ -11,7 +11,15 @@ from setuptools.command.build_py import build_py
 
 # What `mlc-course init` lays out, the lock that doctor compares with, and recorded times that
 # lesson 19 prints. No solutions.
-COURSE = ("notebooks/*.ipynb", "notebooks/*.svg", "exercises/*/*.ipynb", "docs/*.md", "docs/*.svg")
+COURSE = (
+    "notebooks/*.ipynb",
+    "notebooks/*.svg",
+    "notebooks/zh/*.ipynb",
+    "notebooks/zh/*.svg",
+    "exercises/*/*.ipynb",
+    "docs/*.md",
+    "docs/*.svg",
+)
 COURSE += ("constraints.txt", "benchmarks/results/gpu_*.json")
 
 

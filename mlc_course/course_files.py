@@ -22,7 +22,15 @@ from mlc_course.errors import UsageError
 PACKAGE = Path(mlc_course.__file__).resolve().parent
 CARRIED = PACKAGE / "carried"  # in an installed package; setup.py puts it there
 START_PAGE = Path("notebooks/index.ipynb")
-PARTS = ("notebooks/*.ipynb", "notebooks/*.svg", "exercises/*/*.ipynb", "docs/*.md", "docs/*.svg")
+PARTS = (
+    "notebooks/*.ipynb",
+    "notebooks/*.svg",
+    "notebooks/zh/*.ipynb",
+    "notebooks/zh/*.svg",
+    "exercises/*/*.ipynb",
+    "docs/*.md",
+    "docs/*.svg",
+)
 LIST = ".mlc-course.json"  # in the student's folder: the digests of all that was laid out there
 
 

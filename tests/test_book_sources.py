@@ -10,7 +10,16 @@ import nbformat
 import pytest
 from docstrings import to_rst
 from glossary import Glossary
-from sources import ROOT, filled, front, output, page, recorded
+from sources import (
+    ROOT,
+    filled,
+    front,
+    link_translations,
+    output,
+    page,
+    recorded,
+    translated,
+)
 
 from mlc_course.lecture import load
 
@@ -79,6 +88,19 @@ def test_the_front_page_links_and_files_every_lesson_and_document() -> None:
     for document in sorted(ROOT.glob("docs/*.md")):
         assert f"docs/{document.stem}" in filed
     assert '.ipynb"' not in re.sub(r'data-path="[^"]*"', "", start)
+
+
+def test_a_lesson_links_its_translation_and_each_translation_is_filed() -> None:
+    path = ROOT / "notebooks" / "05_loop_reorder.ipynb"
+    lesson = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell(text) for text in ("# 5", "Outputs.")]
+    )
+    link_translations(lesson, path)
+    assert lesson.cells[1].source.endswith("[中文](zh/05_loop_reorder.ipynb).")
+    link_translations(lesson, ROOT / "notebooks" / "06_tiling.ipynb")
+    assert lesson.cells[1].source.endswith("[中文](zh/05_loop_reorder.ipynb).")
+    written = (ROOT / "docs" / "book" / "index.md").read_text(encoding="utf-8")
+    assert "notebooks/zh/*" in written and len(translated()) == 3
 
 
 @pytest.mark.parametrize(

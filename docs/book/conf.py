@@ -62,7 +62,10 @@ def room(module):
 
 def add_widgets(app, pagename, templatename, context, doctree):
     """Give a lesson's page the states of its widgets, and the script that moves them."""
-    states = Path(app.srcdir) / "widgets" / f"{Path(pagename).name}.json"
+    folder, _, name = pagename.removeprefix("notebooks/").rpartition("/")
+    if pagename.startswith("notebooks/") and folder:
+        context["language"] = folder  # of a lesson in another language
+    states = Path(app.srcdir) / "widgets" / folder / f"{name}.json"
     if states.exists() and pagename.startswith("notebooks/"):
         app.add_js_file(
             None, body=states.read_text(encoding="utf-8"), type="application/json", id="widgets"

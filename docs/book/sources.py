@@ -13,13 +13,23 @@ from glossary import Glossary
 from house import ROOT, rooms
 
 from mlc_course import errors, exercise, grading
-from mlc_course.lecture import VIEW, Recording, load, outdated, path_of, read_deck, record
+from mlc_course.lecture import (
+    VIEW,
+    Recording,
+    load,
+    outdated,
+    path_of,
+    read_deck,
+    record,
+    recordings,
+)
 from mlc_course.lecture.page import embedded, widgets
 from mlc_course.lecture.slides import LESSONS
 from mlc_course.start import ENGLISH, WORDS, map_html, read_course
 
 HERE = Path(__file__).parent
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "THIRD_PARTY.md", "docs/*.md")
+OTHERS = tuple(each for each in WORDS if each != ENGLISH)
 LINK = re.compile(r"\]\(([^)#\s]+)")
 IMAGE = re.compile(r'<img src="([^"]+)" width="([^"]+)" alt="([^"]+)">')
 LEXER = {"name": "python", "pygments_lexer": "python"}
@@ -37,8 +47,15 @@ def write_sources(folder: Path, kept: Path, is_fresh: bool) -> None:
         made[path.stem] = recorded(path, kept, is_fresh)
         lesson = filled(nbformat.read(path, as_version=4), made[path.stem])
         glossary.mark(lesson, path.name)
+        link_translations(lesson, path)
         write(folder / path.relative_to(ROOT), nbformat.writes(lesson))
         write(folder / "widgets" / f"{path.stem}.json", embedded(widgets(made[path.stem])))
+    for path in translated():
+        recording = recorded(path, kept, is_fresh)
+        lesson = filled(nbformat.read(path, as_version=4), recording)
+        write(folder / path.relative_to(ROOT), nbformat.writes(lesson))
+        states = folder / "widgets" / path.parent.name / f"{path.stem}.json"
+        write(states, embedded(widgets(recording)))
     for path in sorted((ROOT / "exercises").glob("*/*.ipynb")):
         write(
             folder / path.relative_to(ROOT),
@@ -71,13 +88,30 @@ def page(text: str) -> str:
 
 def recorded(notebook: Path, kept: Path, is_fresh: bool) -> Recording:
     """Return what a lesson shows: from a recording of this code, or else from running it."""
-    deck = read_deck(notebook)
-    for folder in () if is_fresh else (path_of(notebook.stem).parent, kept):
+    deck = read_deck(notebook, for_lecture=False)
+    if notebook.parent.name in OTHERS:
+        kept /= notebook.parent.name
+    for folder in () if is_fresh else (recordings(notebook.parent.name), kept):
         if path_of(notebook.stem, folder).exists():
             found = load(notebook.stem, folder)
             if not outdated(deck, found):
                 return found
     return record(notebook, kept)
+
+
+def translated(name: str = LESSONS) -> list[Path]:
+    """Return the lessons in other languages, or the one of a name in each that has it."""
+    return [path for each in OTHERS for path in sorted((ROOT / "notebooks" / each).glob(name))]
+
+
+def link_translations(lesson: Any, path: Path) -> None:
+    """Link a lesson's page to the same lesson in other languages, below its title."""
+    links = [
+        f"[{WORDS[each.parent.name].language}]({each.parent.name}/{each.name})"
+        for each in translated(path.name)
+    ]
+    if links:
+        lesson.cells[1].source += f" In another language: {', '.join(links)}."
 
 
 def filled(notebook: Any, recording: Recording) -> Any:

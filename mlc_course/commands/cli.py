@@ -23,16 +23,20 @@ from mlc_course.commands import names
 from mlc_course.commands.output import NOWHERE, Results
 from mlc_course.errors import CourseError, did_you_mean
 from mlc_course.parallel import INTERRUPTED
+from mlc_course.words import marked, tr
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[Any]
 
 FIRST_COMMANDS = (
-    ("mlc-course lab", "read the lessons in JupyterLab"),
-    ("mlc-course ladder matmul_exp_matmul --quick", "transform a program until it beats NumPy"),
+    ("mlc-course lab", marked("read the lessons in JupyterLab")),
+    (
+        "mlc-course ladder matmul_exp_matmul --quick",
+        marked("transform a program until it beats NumPy"),
+    ),
     (
         "mlc-course superoptimize gqa --target cpu --run",
-        "let the machine find a fused kernel, and time it beside NumPy",
+        marked("let the machine find a fused kernel, and time it beside NumPy"),
     ),
 )
 USAGE_STATUS = 2  # what argparse itself ends with
@@ -81,7 +85,9 @@ def _subcommand(
     subparsers: Subparsers, name: str, purpose: str, statuses: dict[int, str] | None = None
 ) -> Parser:
     """Add a subcommand; ``statuses`` say what its exit statuses mean, where they differ."""
-    parser: Parser = subparsers.add_parser(name, help=purpose, description=f"{_sentence(purpose)}.")
+    parser: Parser = subparsers.add_parser(
+        name, help=tr(purpose), description=f"{_sentence(purpose)}."
+    )
     parser.set_defaults(run=functools.partial(_run, name), parser=parser)
     parser.statuses = STATUSES | (statuses or {})
     said = "; ".join(f"{status} {meaning}" for status, meaning in sorted(parser.statuses.items()))
@@ -660,7 +666,7 @@ COMMANDS: tuple[AddCommand, ...] = (
 
 def build_parser(commands: Sequence[AddCommand] = COMMANDS) -> Parser:
     """Return the parser of the whole command line; each subcommand sets ``run``."""
-    parser = Parser(prog="mlc-course", description="The course on one command.")
+    parser = Parser(prog="mlc-course", description=tr("The course on one command."))
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in commands:
@@ -680,9 +686,9 @@ def subcommands(commands: Sequence[AddCommand] = COMMANDS) -> dict[str, Parser]:
 
 def welcome() -> str:
     """Return what ``mlc-course`` alone prints: the first commands, and how to list the others."""
-    lines = [f"  {command:<48} {what}" for command, what in FIRST_COMMANDS]
-    rest = "mlc-course --help lists all commands; mlc-course COMMAND --help explains one."
-    return "\n".join(("Three commands to begin with:", "", *lines, "", rest, ""))
+    lines = [f"  {command:<48} {tr(what)}" for command, what in FIRST_COMMANDS]
+    rest = tr("mlc-course --help lists all commands; mlc-course COMMAND --help explains one.")
+    return "\n".join((tr("Three commands to begin with:"), "", *lines, "", rest, ""))
 
 
 def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] = COMMANDS) -> int:

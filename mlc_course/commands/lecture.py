@@ -9,7 +9,17 @@ from mlc_course.commands.lab import has_browser
 from mlc_course.commands.output import NOWHERE, Results, write_text
 from mlc_course.course_files import course_folder, origin
 from mlc_course.errors import UsageError
-from mlc_course.lecture import build, lesson_notebook, load, outdated, read_deck, record, serve
+from mlc_course.lecture import (
+    build,
+    lesson_notebook,
+    load,
+    outdated,
+    read_deck,
+    record,
+    recordings,
+    serve,
+)
+from mlc_course.words import language
 
 
 def lessons() -> Path:
@@ -43,7 +53,8 @@ def run(
             got=f"--json {results.path}",
         )
     if as_recording:
-        made = record(notebook)
+        other = notebook.parent / language() / notebook.name
+        made = record(other, recordings(language())) if other.is_file() else record(notebook)
         print(f"{notebook.stem}: recorded on {made.label}")
         results.write({"lesson": notebook.stem, "recorded_on": made.label})
     elif html_path:

@@ -8,7 +8,15 @@ one has died. ``page`` makes one HTML page of both, ``server`` serves it beside 
 
 from mlc_course.lecture.page import build
 from mlc_course.lecture.poll import Poll
-from mlc_course.lecture.recording import VIEW, Recording, load, outdated, path_of, record
+from mlc_course.lecture.recording import (
+    VIEW,
+    Recording,
+    load,
+    outdated,
+    path_of,
+    record,
+    recordings,
+)
 from mlc_course.lecture.server import serve
 from mlc_course.lecture.slides import Cell, Deck, Place, Slide, lesson_notebook, read_deck
 from mlc_course.lecture.widget_answers import answers, write_answers
@@ -29,6 +37,7 @@ __all__ = [
     "path_of",
     "read_deck",
     "record",
+    "recordings",
     "serve",
     "write_answers",
 ]

@@ -65,6 +65,11 @@ def path_of(name: str, folder: Path = RECORDINGS) -> Path:
     return folder / f"{name}.json"
 
 
+def recordings(language: str) -> Path:
+    """Return where the recordings of lessons in a language are; those in English by default."""
+    return RECORDINGS / language if (RECORDINGS / language).is_dir() else RECORDINGS
+
+
 def load(name: str, folder: Path = RECORDINGS) -> Recording:
     """Read the recording of a notebook; raises ``UsageError`` where there is none."""
     path = path_of(name, folder)
@@ -105,7 +110,7 @@ def record(notebook: Path, folder: Path = RECORDINGS) -> Recording:
     from nbclient import NotebookClient  # only who records waits for it
     from nbclient.exceptions import CellExecutionError
 
-    deck = read_deck(notebook)
+    deck = read_deck(notebook, for_lecture=False)
     found = nbformat.read(notebook, as_version=4)
     carried = {at: dict(cell.carry) for at, cell in enumerate(deck.code, 1) if cell.carry}
     with tempfile.TemporaryDirectory() as place:

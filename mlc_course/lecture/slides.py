@@ -89,13 +89,15 @@ class Deck:
         return tuple(cell for cell in self.cells if cell.is_code)
 
 
-def read_deck(notebook: Path) -> Deck:
+def read_deck(notebook: Path, *, for_lecture: bool = True) -> Deck:
     """Read the slides of a notebook.
 
-    Raises ``UsageError`` for a notebook without slides, and for metadata that makes no sense.
+    Raises ``UsageError`` for metadata that makes no sense, and for a notebook without slides; where
+    it is not for a lecture but to be run, it needs none.
     """
     found = nbformat.read(notebook, as_version=4)
-    if not any(kind(cell) == "slide" for cell in found.cells):
+    has_slides = any(kind(cell) == "slide" for cell in found.cells)
+    if for_lecture and not has_slides:
         raise UsageError(
             f"{notebook.name}: no slides",
             expected='a cell with the slide type "slide"',
@@ -106,7 +108,7 @@ def read_deck(notebook: Path) -> Deck:
     for cell in cells:
         if cell.poll and cell.poll not in names:
             raise UsageError(f"{cell.name}: poll: no such cell", got=cell.poll)
-    slides = tuple(number_minutes(group(found.cells)))
+    slides = tuple(number_minutes(group(found.cells))) if has_slides else ()
     title = next(line for line in found.cells[0].source.splitlines() if line).lstrip("# ")
     return Deck(notebook.stem, title, cells, slides)
 

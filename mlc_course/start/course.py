@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mlc_course.course_files import course_folder
 from mlc_course.errors import UsageError
 from mlc_course.progress import Done
+from mlc_course.start.words import WORDS
 
 ENGLISH = "en"  # its notebooks are in notebooks/, those of another language in notebooks/zh
 
@@ -128,7 +129,8 @@ class Course:
 def read_course(root: Path | None = None, language: str = ENGLISH) -> Course:
     """Read the lessons below a folder, or below the one around here.
 
-    A lesson without a notebook in a language is in English.
+    A lesson without a notebook in a language is in English, with what the language's words say of
+    it.
 
     Raises ``UsageError`` for a folder without lessons, and for a notebook whose first cell lacks
     number, title, question or minutes.
@@ -150,7 +152,11 @@ def _lessons(root: Path, language: str) -> Iterator[Lesson]:
         if number in english:
             translated = folder / language / english[number].name
             path = translated if translated.is_file() else english[number]
-            yield _lesson(root, path, number, part, builds_on)
+            lesson = _lesson(root, path, number, part, builds_on)
+            said = WORDS[language].lessons_said if language in WORDS else {}
+            if number in said and path != translated:
+                lesson = replace(lesson, title=said[number][0], question=said[number][1])
+            yield lesson
         elif number in COMING:
             titles = COMING[number]
             yield Lesson(number, titles.get(language, titles[ENGLISH]), part, builds_on)

@@ -174,17 +174,17 @@ def _chosen(course: Course, lesson: Lesson, words: Words, link: Link, done: Done
     """What is known of one lesson."""
     before = [a for a, b in course.arrows() if b == lesson]
     after = [b for a, b in course.arrows() if a == lesson]
-    facts = [words.coming if lesson.is_coming else words.time(lesson.minutes) + "."]
+    facts = [words.coming if lesson.is_coming else words.time(lesson.minutes) + words.stop]
     facts.append(
         words.builds_on.format(lessons=_named(before, words)) if before else words.builds_on_nothing
     )
     if after:
         facts.append(words.leads_to.format(lessons=_named(after, words)))
     if not lesson.is_coming:
-        facts.append(_exercises(lesson, words, done) + ".")
+        facts.append(_exercises(lesson, words, done) + words.stop)
         if done is not None and lesson.blanks:
             filled = lesson.met(done)[1]
-            facts.append(words.blanks_done.format(done=filled, all=len(lesson.blanks)) + ".")
+            facts.append(words.blanks_done.format(done=filled, all=len(lesson.blanks)) + words.stop)
     opens = (
         ""
         if lesson.is_coming

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+from functools import partial
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -13,6 +15,7 @@ from mlc_course.progress import Done
 from mlc_course.start.course import ENGLISH, Course, Lesson, read_course
 from mlc_course.start.map_page import Link, map_html
 from mlc_course.start.words import WORDS, Words
+from mlc_course.words import language as spoken_here
 
 RULES = (resources.files("mlc_course.start") / "page.css").read_text(encoding="utf-8")
 
@@ -79,20 +82,22 @@ def _anchor(path: str, said: str, link: Link) -> str:
     return f'<a href="{escape(link(path))}" data-path="{escape(path)}">{escape(said)}</a>'
 
 
-def course_map(language: str = ENGLISH, root: Path | None = None) -> HTML:
-    """Return the map with what is done, for a notebook in ``notebooks/``.
+def course_map(language: str | None = None, root: Path | None = None) -> HTML:
+    """Return the map with what is done, for the start page's notebook of a language.
 
-    Raises ``UsageError`` where there are no lessons.
+    It is the language that is spoken here, unless another one is asked for. Raises ``UsageError``
+    where there are no lessons.
     """
-    words = WORDS.get(language, WORDS[ENGLISH])
-    course, done = read_course(root, language), progress.done()
-    shown = map_html(course, words, link=beside, done=done, name="cell")
+    name = language or spoken_here()
+    words = WORDS.get(name, WORDS[ENGLISH])
+    course, done = read_course(root, name), progress.done()
+    shown = map_html(course, words, link=partial(beside, language=name), done=done, name="cell")
     # JupyterLab takes arrow keys for itself inside a notebook.
     keeps = "if (event.key.startsWith('Arrow')) event.stopPropagation()"
     return HTML(f'<div onkeydown="{keeps}">{shown}</div>')  # type: ignore[no-untyped-call]
 
 
-def beside(path: str) -> str:
-    """Return the address of a path for a page in ``notebooks/``."""
-    own = "notebooks/"
-    return path.removeprefix(own) if path.startswith(own) else f"../{path}"
+def beside(path: str, language: str = ENGLISH) -> str:
+    """Return the address of a path for a page in the folder of a language's notebooks."""
+    folder = "notebooks" if language == ENGLISH else f"notebooks/{language}"
+    return posixpath.relpath(path, folder)

@@ -20,7 +20,7 @@ from mlc_course.words.speech import ENGLISH, LANGUAGES
 
 PACKAGE = Path(mlc_course.__file__).parent
 KINDS = [("**.py", "python"), ("**.js", "javascript")]
-MARKS = {"tr": None, "trn": (1, 2), "marked": None}
+MARKS = {"tr": None, "trn": (1, 2), "marked": None, "_subcommand": (3,)}  # a command's purpose
 PLACE = re.compile(r"\{[a-z_]\w*[^{}]*\}")  # {count:,}
 WIDTH = 100
 

@@ -33,9 +33,11 @@ def test_a_lesson_that_was_renamed_makes_the_page_stale(monkeypatch: pytest.Monk
     module = docs_start_page()
     course = read_course()
     monkeypatch.setattr(
-        module, "read_course", lambda: type(course)(course.lessons[1:], course.paths)
+        module, "read_course", lambda *_: type(course)(course.lessons[1:], course.paths)
     )
-    assert module.stale() == ["index.ipynb", "course_map.svg"]
+    folders = ("notebooks", "notebooks/zh")
+    names = [f"{folder}/index.ipynb" for folder in folders]
+    assert module.stale() == [*names, *(f"{folder}/course_map.svg" for folder in folders)]
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from mlc_course.commands.cli import build_parser, welcome
 from mlc_course.grading.process import Finding, Verdict, told
 from mlc_course.lessons.kit import predict, script, side_by_side
 from mlc_course.words import ENGLISH, LANGUAGE, language, listed, padded, spoken, tr, trn
@@ -109,6 +111,14 @@ def test_kit_and_check_speak_chinese() -> None:
         "    got       5",
         "    hint      h",
     ]
+
+
+def test_the_commands_are_listed_in_chinese() -> None:
+    with spoken("zh"):
+        listed_here, first = build_parser().format_help(), welcome()
+    assert "逐行检查这台机器" in listed_here and "从这三个命令开始" in first
+    purposes = re.findall(r"^ {4}[a-z]+ +(.+)$|^ {17}(.+)$", listed_here, re.MULTILINE)
+    assert purposes and all(re.search("[\u4e00-\u9fff]", "".join(each)) for each in purposes)
 
 
 def test_every_mark_is_found_where_a_program_has_it() -> None:

@@ -95,14 +95,14 @@ class NoiseLab(Widget):
             calls = self._contests[threads]
             with busy_neighbours(neighbours):
                 found = self._compare(
-                    {"ours": calls.ours},
+                    {tr("ours"): calls.ours},
                     ("NumPy", calls.numpy),
                     threads=threads,
                     budget_s=BUDGET_S,
                     rounds=(REPEATS[0], self.repeats),
                     tight=0.0,  # the lab shows the noise, so more rounds are the point,
                     cpu_clock=None,  # and CPU time would hide it
-                )["ours"]
+                )[tr("ours")]
         self._show(Run(found, threads, neighbours), calls.title)
         return found
 
