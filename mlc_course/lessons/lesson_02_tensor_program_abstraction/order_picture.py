@@ -37,7 +37,7 @@ def pairs_svg(program: IRModule | PrimFunc | Schedule) -> str:
     legend = (
         (PAGE_OURS, "none", f"{int(kept.sum()):,} pairs keep their order"),
         ("none", AMBER, f"{int(sums.sum()):,} pairs are terms of one sum"),
-        ("none", PAGE_INK, f"{free:,} pairs are free (white)"),
+        ("none", PAGE_INK, f"{free:,} pairs are free (blank)"),
         (PAGE_INK, "none", "the same pairs again"),
     )
     for place, (fill, stroke, words) in enumerate(legend):
