@@ -17,6 +17,8 @@ from mlc_course.mugraph.ir import parse
 from mlc_course.mugraph.search import Found, superoptimize
 from mlc_course.mugraph.verify import verify
 
+pytestmark = pytest.mark.usefixtures("no_races")
+
 ASSIGNMENT = "21_capstone"
 SOLVED = Path(__file__).parents[2] / "solutions" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
 CELLS = {
@@ -145,7 +147,6 @@ test_wrong_answers, test_right_answers = both_tests(ASSIGNMENT, WRONG, RIGHT)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_races")
 def test_the_solution_earns_everything(complain: Complain) -> None:
     assert complain(ASSIGNMENT, "whole-test", LATE, TILED, WHOLE) == ""
 
@@ -197,6 +198,7 @@ class _Made:
         self.graph, self.program = graph, program
 
 
+@pytest.mark.slow
 def test_what_the_search_finds_is_no_better_than_the_bars_ask() -> None:
     """A block may hold 160 KiB, and the search for an A100 fits: but no page can call it."""
     asked = practice("linear")

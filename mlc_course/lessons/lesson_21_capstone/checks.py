@@ -61,7 +61,7 @@ def superoptimizer(answer: Any) -> None:
     check(
         optimized(answer, lambda seed: practice("norm_linear", seed)),
         same_graph(),
-        moves(1, 0.5),
+        moves(1, left=0.15),  # 0.02 to 0.1 with the division behind, 0.19 or more without
         worth=0,
     )
 

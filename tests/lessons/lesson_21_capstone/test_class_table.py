@@ -121,6 +121,7 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
             handed_in(path)
 
 
+@pytest.mark.slow
 def test_names_and_faults_are_escaped(tmp_path: Path) -> None:
     file = tmp_path / "class.jsonl"
     file.write_text(line(EVIL[:40]) + line("Ada\u202e\x1b[31m") + f"{EVIL}\n")
@@ -140,6 +141,7 @@ def test_a_name_is_asked_for(tmp_path: Path, name: str) -> None:
         hand_in(lambda text: text, name, tmp_path / "class.jsonl")
 
 
+@pytest.mark.slow
 def test_the_command_prints_writes_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +166,7 @@ def test_the_command_prints_writes_and_goes_on(
     assert cli.main(["table", str(file), "--every", "0"]) == 2
 
 
+@pytest.mark.slow
 def test_graphs_are_timed_where_it_is_asked(tmp_path: Path) -> None:
     file = tmp_path / "class.jsonl"
     file.write_text(line())

@@ -77,6 +77,7 @@ def test_right_graphs_always_pass_and_wrong_ones_seldom(name: str) -> None:
     assert sum(passes(program, wrong, seed) for seed in range(10)) < 5
 
 
+@pytest.mark.slow
 def test_mutants_fail_within_four_tests() -> None:
     graph = published("rms_norm_matmul_fused")
     told = 0
