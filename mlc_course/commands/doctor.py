@@ -167,7 +167,7 @@ def extra_of(requirement: str) -> str:
 
 def name_of(requirement: str) -> str:
     """The package that a line of the metadata, or of the lock, names."""
-    return re.match(r"[\w.-]*", requirement)[0]  # type: ignore[index] (it matches anything)
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
 
 
 def locked() -> dict[str, str]:
