@@ -33,7 +33,7 @@ INSTALL = { $(BIN)/python -m pip install -c constraints.txt --progress-bar off -
 setup: .venv/.ready ## set up .venv for everything, once
 
 .venv/.lab: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing the lessons into .venv: 350 MB to fetch, 1.1 GB on disk, once."
+	@echo "Installing the lessons into .venv: 300 MB to fetch, 1.1 GB on disk, once."
 	@$(INSTALL) '.[lab]' || echo failed; } | $(COUNTED)
 	@$(CONFIGURE)
 	@touch $@
