@@ -26,6 +26,7 @@ from mlc_course.lecture import (
 from mlc_course.lecture.page import embedded, widgets
 from mlc_course.lecture.slides import LESSONS
 from mlc_course.start import ENGLISH, WORDS, map_html, read_course
+from mlc_course.words import spoken
 
 HERE = Path(__file__).parent
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "THIRD_PARTY.md", "docs/*.md")
@@ -46,8 +47,8 @@ def write_sources(folder: Path, kept: Path, is_fresh: bool) -> None:
     for path in sorted((ROOT / "notebooks").glob(LESSONS)):
         made[path.stem] = recorded(path, kept, is_fresh)
         lesson = filled(nbformat.read(path, as_version=4), made[path.stem])
-        glossary.mark(lesson, path.name)
         link_translations(lesson, path)
+        glossary.mark(lesson, path.name)
         write(folder / path.relative_to(ROOT), nbformat.writes(lesson))
         write(folder / "widgets" / f"{path.stem}.json", embedded(widgets(made[path.stem])))
     for path in translated():
@@ -55,7 +56,8 @@ def write_sources(folder: Path, kept: Path, is_fresh: bool) -> None:
         lesson = filled(nbformat.read(path, as_version=4), recording)
         write(folder / path.relative_to(ROOT), nbformat.writes(lesson))
         states = folder / "widgets" / path.parent.name / f"{path.stem}.json"
-        write(states, embedded(widgets(recording)))
+        with spoken(path.parent.name):  # the widgets' scripts
+            write(states, embedded(widgets(recording)))
     for path in sorted((ROOT / "exercises").glob("*/*.ipynb")):
         write(
             folder / path.relative_to(ROOT),
