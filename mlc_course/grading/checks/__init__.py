@@ -14,7 +14,13 @@ from mlc_course.grading.checks.checking import (
     findings_here,
     recording,
 )
-from mlc_course.grading.checks.correctness import agrees, computes, equals, returns
+from mlc_course.grading.checks.correctness import (
+    agrees,
+    check_returned,
+    computes,
+    equals,
+    returns,
+)
 from mlc_course.grading.checks.counted import axis_kinds, inner_stride, lanes, misses, spills
 from mlc_course.grading.checks.mugraphs import operators, read, same_border, same_program
 from mlc_course.grading.checks.prediction import breaks, check_parts, holds, predicts, seal, sealed
@@ -33,6 +39,7 @@ __all__ = [
     "breaks",
     "check",
     "check_parts",
+    "check_returned",
     "computes",
     "equals",
     "examine",

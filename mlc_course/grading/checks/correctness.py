@@ -149,6 +149,12 @@ def _call(answer: Examined, arguments: Sequence[Any]) -> Any:
     return answer.call(*arguments)
 
 
+def check_returned(got: object) -> None:
+    """Raise ``UnmetCheck`` for None, which a function gives whose ``return`` was forgotten."""
+    if got is None:
+        raise UnmetCheck("no result", got="None", hint=tr(NOTHING_RETURNED))
+
+
 def _difference(got: Any, expected: Any, tolerance: float) -> values.Difference | None:
     """Compare what a function returned: None is most often a ``return`` that was forgotten."""
     if got is None and expected is not None:

@@ -19,7 +19,14 @@ from mlc_course.exercise import (
     same_graph,
     shown,
 )
-from mlc_course.grading.checks import Examined, least_bytes, operators, read, same_border
+from mlc_course.grading.checks import (
+    Examined,
+    check_returned,
+    least_bytes,
+    operators,
+    read,
+    same_border,
+)
 from mlc_course.lessons.lesson_21_capstone.families import drawn, practice
 from mlc_course.lessons.lesson_21_capstone.plain_programs import (
     measured,
@@ -86,6 +93,7 @@ class Rewrites:
         assert answer.call is not None
         text = self.draw(answer.seed)
         found = answer.call(text)
+        check_returned(found)
         if type(found) is not list or not all(type(each) is str for each in found):
             raise UnmetCheck("not a list of texts", expected='["...", "..."]', got=shown(found))
         if len(found) > MOST_TEXTS:
@@ -121,6 +129,7 @@ class Tiles:
         said = ""
         for blocks, turns in ((8, 4), (16, 8)):
             graph = answer.call(text, {"x": (rows, blocks)}, {"k": (deep, turns)})
+            check_returned(graph)
             _same(text, graph)
             found = [block for _, block in parse(graph).blocks]
             if len(found) != 1 or len(parse(graph).equations) != 1:
