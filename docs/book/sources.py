@@ -192,8 +192,10 @@ def vocabulary() -> str:
 
 
 def copy_linked(folder: Path) -> None:
-    """Copy the other files of the repository that pages link or show."""
-    for page in [*folder.rglob("*.md"), *folder.rglob("*.ipynb")]:
+    """Copy the other files of the repository that pages, or copied pages, link or show."""
+    pages = [*folder.rglob("*.md"), *folder.rglob("*.ipynb")]
+    while pages:
+        page = pages.pop()
         text = page.read_text(encoding="utf-8")
         for found in set(LINK.findall(text)):
             place = (page.parent / found).resolve()
@@ -203,3 +205,5 @@ def copy_linked(folder: Path) -> None:
             if original.is_file():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(original, place)
+                if place.suffix in (".md", ".ipynb"):
+                    pages.append(place)
