@@ -488,7 +488,7 @@ def test_what_cannot_begin_says_why_before_anything_is_started(capfd: Any) -> No
         (["05", "--port", "-1"], "no such port"),
         (["05", "--html", "nowhere/at/all.html"], "no such folder"),
         (["05", "--html", "/dev/full/x"], "no such folder"),
-        (["05", "--html", "/proc/x.html"], "cannot be written"),
+        (["05", "--html", "/proc/x.html"], "cannot write"),
         (["05", "--port", "8907", "--poll", "8907"], "one port for slides and votes"),
     ):
         ended = subprocess.run(

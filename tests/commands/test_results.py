@@ -81,7 +81,7 @@ def test_a_switch_without_a_file_is_told_apart() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", RUNS.keys() - GRADED_ELSEWHERE)
+@pytest.mark.parametrize("command", sorted(RUNS.keys() - GRADED_ELSEWHERE))
 def test_standard_output_is_one_document_alone(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
