@@ -26,7 +26,7 @@ SILENT_PICTURES = """(parts) => {
   const drawn = all(':is(svg, img):not([aria-hidden=true])')
     .filter((it) => isSeen(it) && !isPart(it) && !isOption(it));
   return [...new Set([...drawn, ...all('[role=img]')])]
-    .filter((it) => !/[a-z]{2}.* .*[a-z0-9]|[\\u4e00-\\u9fff]{4}/i.test(said(it)))
+    .filter((it) => !/[a-z]{2}.* .*[a-z0-9]|[\\u4e00-\\u9fff].*[\\u4e00-\\u9fff]/i.test(said(it)))
     .map((it) => `a picture without words: ${it.outerHTML.slice(0, 120)}`);
 }"""
 
