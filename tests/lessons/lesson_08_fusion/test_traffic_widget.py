@@ -28,6 +28,11 @@ def widget() -> TrafficWidget:
     return TrafficWidget(race=race)
 
 
+def drawn(widget: TrafficWidget) -> str:
+    """The picture without its words for who cannot see it."""
+    return widget.svg.partition(">")[2]
+
+
 def test_it_begins_with_all_three_stages_in_one(widget: TrafficWidget) -> None:
     assert (widget.problem, widget.fusion) == ("scale_shift_clip", "all inlined")
     assert "1,024 → 384" in widget.svg
@@ -82,7 +87,7 @@ def test_measuring_times_every_way(widget: TrafficWidget) -> None:
     widget.measure()
     assert statuses[0].startswith("Measuring apart, 1 of 4.")
     assert widget.status == "Measured here, one thread each: 4 ways and NumPy."
-    assert widget.svg.count("2.00 x") == 4
+    assert drawn(widget).count("2.00 x") == 4
     assert len(widget.found) == 4
     assert not widget.busy
 
@@ -102,7 +107,7 @@ def test_an_interrupt_keeps_what_is_done() -> None:
     widget.measure()
     assert widget.status == "Stopped: 2 of 4 are measured."
     assert [way for _, way in widget.found] == ["apart", "Y inlined"]
-    assert widget.svg.count("2.00 x") == 2
+    assert drawn(widget).count("2.00 x") == 2
     assert not widget.busy
 
 
