@@ -121,7 +121,7 @@ class Move:
 
 @dataclass
 class Report:
-    """What is known so far; it is filled while packages are installed and canaries run."""
+    """The findings so far; packages and canaries add to them as they are installed and run."""
 
     moves: tuple[Move, ...] = ()
     added: dict[str, str] = field(default_factory=dict)  # came along, and have no pin

@@ -138,7 +138,7 @@ def example(name: str) -> str:
 
 
 def pins() -> str:
-    """What moved when ``make pins`` was last kept."""
+    """Return the table of pins that moved, of the run of ``make pins`` that was kept."""
     kept = recorded("pins")
     lines = [
         f"| `{each['package']}` | {each['pinned']} | {each['newest']} | "
@@ -150,7 +150,7 @@ def pins() -> str:
 
 
 def wrong_name() -> str:
-    """What a command says of a name that is nearly one of the course."""
+    """Return the answer of a command to a name that is nearly one of the course."""
     try:
         find_ladder("matmull")
     except CourseError as error:
@@ -271,7 +271,7 @@ def indivisible() -> str:
 
 
 def neighbours() -> str:
-    """How many tiles and panels near the chosen ones the benchmark races on both machines."""
+    """Return the numbers of tiles and panels that are raced beside the chosen ones."""
     wide, narrow = (len(recorded(name)["neighbours"]) - 1 for name in ("ladder", "ladder_avx2"))
     return f"{wide} others near it with AVX-512, and {narrow} with AVX2"
 
@@ -484,7 +484,7 @@ def planned_for_threads() -> str:
 
 
 def tried(*names: str) -> str:
-    """How many cases of some families ``make test-all`` has tried."""
+    """Return the numbers of cases of some families that ``make test-all`` has tried."""
     counted = recorded("test_all")["tried"]
     return f"{sum(counted[name] for name in names):,}"
 

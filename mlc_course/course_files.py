@@ -72,7 +72,7 @@ def course_files(source: Path) -> dict[str, bytes]:
 
 @dataclass
 class LaidOut:
-    """What ``lay_out`` did with each file, by its path."""
+    """The files of a folder by what ``lay_out`` did with them; each is its path."""
 
     new: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)

@@ -34,7 +34,7 @@ class Contest:
 
     @property
     def gain(self) -> float:
-        """How many times as fast as the unfused program the student's graph is."""
+        """The speed of the student's graph as a multiple of the unfused program's."""
         return self.found[YOURS].ratio / self.found[UNFUSED].ratio
 
     def __str__(self) -> str:
