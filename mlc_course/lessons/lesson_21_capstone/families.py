@@ -44,6 +44,9 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "deep": (256, 320, 384, 512),
     "wide": (32, 48, 64),
     "few": (8, 16),
+    # Where a block holds both operands of a matmul whole, nothing has to be loaded twice.
+    "inner": (256, 320, 384),
+    "slim": (32, 48),
 }
 ACTIVATIONS = ("silu", "sigmoid", "relu", "tanh")
 NAMES = ("alpha", "beta", "gamma", "delta", "kappa", "omega", "sigma", "theta")

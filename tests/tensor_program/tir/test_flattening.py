@@ -30,6 +30,7 @@ from mlc_course.tensor_program.tir import (
     tirx,
     tvm,
 )
+from mlc_course.tensor_program.tir.index_sets import split_index_sets
 
 Index = Callable[[Any], Any]
 
@@ -239,9 +240,10 @@ def negative(expr: Any) -> bool:
 
 
 def flattened(program: PrimFunc) -> Any:
-    """The index of the only store, as TVM makes it."""
+    """The index of the only store, as TVM makes it of a program that was lowered and split."""
     module = IRModule({"main": program.with_attr("global_symbol", "main")})
-    stmt = main_function(tvm.flattened(tvm.lowered(module))).body
+    split = tvm.lowered(split_index_sets(tvm.lowered(module)), compact=False)
+    stmt = main_function(tvm.flattened(tvm.lowered(split, compact=False))).body
     while not isinstance(stmt, tirx.BufferStore):
         inner = stmt.seq[-1] if isinstance(stmt, tirx.SeqStmt) else stmt.body
         stmt = inner
