@@ -117,7 +117,7 @@ def test_nothing_else_reaches_standard_output_from_children_either() -> None:
 WAYS = pytest.mark.parametrize(
     ("words", "unbuffered"),
     [
-        (("shapes", "bias_gelu", "--json", "-"), ""),
+        (("verify", "lora", "lora_fused", "--json", "-"), ""),
         (("completion", "bash"), ""),
         (("completion", "bash"), "1"),
     ],
