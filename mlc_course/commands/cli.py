@@ -119,7 +119,10 @@ def add_init(subparsers: Subparsers) -> None:
         subparsers, "init", "lay out lessons and exercises in a folder, or bring them up to date"
     )
     parser.add_argument(
-        "folder", type=Path, metavar="DIR", help="made if need be; what you changed there is kept"
+        "folder",
+        type=_folder,
+        metavar="DIR",
+        help="made if need be; what you changed there is kept",
     )
 
 
@@ -614,6 +617,12 @@ def _sizes(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(
             f"expected whole numbers, such as 512,512, got {text!r}"
         ) from None
+
+
+def _folder(text: str) -> Path:
+    if not text.strip():  # of a variable that is not set; an empty path would be this folder
+        raise argparse.ArgumentTypeError("expected the name of a folder, got an empty text")
+    return Path(text)
 
 
 def _count(text: str) -> int:
