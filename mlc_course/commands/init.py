@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
@@ -16,7 +17,7 @@ def run(*, folder: Path) -> int:
 
     Raises ``UsageError`` when the folder cannot be written, or is a checkout of the course.
     """
-    if (folder / "mlc_course" / "__init__.py").is_file():
+    if os.path.isfile(folder / "mlc_course" / "__init__.py"):  # False, where one may not look
         raise UsageError(
             f"{folder} is a checkout of the course, which has its lessons",
             expected="a folder of your own",
