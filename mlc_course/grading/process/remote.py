@@ -104,6 +104,11 @@ class RemoteBench:
     def repeat(self, contestant: str, times: int) -> None:
         self._ask("repeat", contestant, times)
 
+    @property
+    def spent(self) -> float:
+        """Seconds that it has worked, of those that its limits give it."""
+        return self._spent
+
     def stop(self) -> None:
         if self._child is not None:
             self._child.stop()
