@@ -139,7 +139,9 @@ def known_course(language: str = ENGLISH) -> Course:
 
 
 def _known(held: dict[str, Any]) -> Lesson:
-    given = {name: tuple(it) if isinstance(it, list) else it for name, it in held.items()}
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in held.items()
+    }
     return Lesson(**given)
 
 
