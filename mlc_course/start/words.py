@@ -54,6 +54,7 @@ class Words:
     where: str
     forget: str
     forget_really: str
+    forget_failed: str
     glossary: str
     ready: str
     choose_language: str
@@ -126,6 +127,7 @@ WORDS: dict[str, Words] = {
         where="What is done comes from your own checks. It is kept on this machine, in {file}.",
         forget="Forget it",
         forget_really="Forget which exercises are done? Your notebooks stay as they are.",
+        forget_failed="It is not forgotten, because the file cannot be removed.",
         glossary="Glossary",
         ready="Is this machine ready?",
         choose_language="Language",
@@ -182,6 +184,7 @@ WORDS: dict[str, Words] = {
         where="完成情况来自你自己的检查。它只保存在这台机器上，位于 {file}。",
         forget="清除记录",
         forget_really="清除练习的完成记录？你的笔记本不受影响。",
+        forget_failed="记录没有清除，因为无法删除这个文件。",
         glossary="术语表（英文）",
         ready="这台机器准备好了吗？",
         choose_language="语言",

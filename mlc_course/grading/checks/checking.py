@@ -151,6 +151,7 @@ def check(subject: Subject, *checks: Check, worth: float | None = None) -> None:
         return
     findings = findings_here(Demand(subject, checks))
     if any(each.verdict is Verdict.UNMET for each in findings):
+        progress.missed(progress.under_way())
         raise NotYet(findings)
     print("\n".join(map(told, findings)))
     progress.met(progress.under_way())
