@@ -62,7 +62,7 @@ $(BIN)/python:
 lab: .venv/.lab ## open the lessons in JupyterLab, or print the address
 	@$(BIN)/mlc-course lab
 
-test: lint ## every kind of test: lint, types, unit tests, notebooks, browser; 15 minutes
+test: lint ## every kind of test: lint, types, unit tests, notebooks, browser; 45 minutes
 	$(PYTEST)
 
 quick: setup ## the tests that answer soonest; three minutes

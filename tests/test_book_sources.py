@@ -22,6 +22,7 @@ from sources import (
 )
 
 from mlc_course.lecture import load
+from mlc_course.start import ENGLISH, WORDS
 
 
 def a_notebook(*cells: tuple[str, str]) -> nbformat.NotebookNode:
@@ -87,6 +88,8 @@ def test_the_front_page_links_and_files_every_lesson_and_document() -> None:
         assert sum(fnmatch(f"notebooks/{lesson.stem}", each) for each in filed) == 1
     for document in sorted(ROOT.glob("docs/*.md")):
         assert f"docs/{document.stem}" in filed
+    for part in WORDS[ENGLISH].parts.values():
+        assert f':caption: "{part}"' in start
     assert '.ipynb"' not in re.sub(r'data-path="[^"]*"', "", start)
 
 

@@ -308,6 +308,14 @@ def figures(page: str) -> set[str]:
     return set(FIGURE.findall(FENCED.sub("", samples.SAMPLE.sub("", WAIT.sub("", page)))))
 
 
+def test_readme_and_make_say_the_same_of_how_long_the_tests_take() -> None:
+    told = [
+        re.findall(r"^(?:make )?test\b.*; (\d+) minutes$", (ROOT / name).read_text("utf-8"), re.M)
+        for name in ("README.md", "Makefile")
+    ]
+    assert len(told[0]) == 1 and told[0] == told[1]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_measured_figure_is_taken_from_a_record(page: str) -> None:
     known = set().union(*SET_BY_HAND.values())

@@ -163,7 +163,10 @@ def front(made: dict[str, Recording]) -> str:
         dates.setdefault(each.machine, set()).add(each.date)
     labels = [f"{machine}, {' and '.join(sorted(days))}" for machine, days in dates.items()]
     text = (HERE / "index.md").read_text(encoding="utf-8")
-    return text.replace("{map}", shown).replace("{machines}", "; ".join(labels))
+    values = {**WORDS[ENGLISH].parts, "map": shown, "machines": "; ".join(labels)}
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
 
 
 def reference() -> Iterator[tuple[str, str]]:

@@ -181,6 +181,21 @@ def test_times_and_rates_are_printed_by_cells_or_have_a_source() -> None:
     assert not stated - set().union(*SOURCES.values())
 
 
+def microseconds_in_ascii(written: str) -> list[str]:
+    """Places where a text, or a format in code, has a number of "us" in place of "µs"."""
+    return re.findall(r"[\d}] us\b", written)
+
+
+def test_lessons_write_microseconds_in_one_way() -> None:
+    code = sorted((ROOT / "mlc_course" / "lessons").rglob("*.py"))
+    wrong = [
+        path.name
+        for path in (*LESSONS, *EXERCISES, *sorted((FOLDER / "zh").glob("*.ipynb")), *code)
+        if microseconds_in_ascii(path.read_text(encoding="utf-8"))
+    ]
+    assert not wrong
+
+
 def test_figures_of_a_gpu_are_those_that_the_cost_model_has() -> None:
     (fusion, code) = (text(path) for path in LESSONS if number(path) in (8, 19))
     gpu = target("h100")
@@ -209,6 +224,10 @@ def test_a_lesson_that_is_named_and_not_linked_is_found(written: str, found: lis
 
 def test_a_time_without_a_source_is_found() -> None:
     assert rates("It takes 3.5 ms at 7 GB/s, in 2 steps, 64 KiB.") == {"3.5 ms", "7 GB/s"}
+
+
+def test_microseconds_in_ascii_are_found() -> None:
+    assert microseconds_in_ascii('f"{us:.1f} us, 3 µs, of us all"') == ["} us"]
 
 
 def test_a_section_that_is_not_there_is_found() -> None:

@@ -52,7 +52,7 @@ def _fair(said: str) -> Iterator[str]:
         yield f"measure-fair: one kernel loads {loaded(4, 4) / 1000:,.1f} kB, not {one:,}"
     if not seven > one:
         yield f"measure-fair: seven kernels with the same blocks load more than {one:,} kB"
-    model = [float(each) for each in re.findall(r"(?:seven|one) ([\d.]+) us", said)]
+    model = [float(each) for each in re.findall(r"(?:seven|one) ([\d.]+) µs", said)]
     if len(model) != 2 or "model of an H100, not measured" not in said:
         yield "measure-fair: the model is not called one"
 

@@ -53,7 +53,7 @@ class Contestant:
     @property
     def label(self) -> str:
         counted = "" if self.instructions is None else f", {self.instructions:.3g} instr."
-        return f"{self.over_numpy[1]:.3g} x NumPy, {self.us:.3f} us{counted}"
+        return f"{self.over_numpy[1]:.3g} x NumPy, {self.us:.3f} µs{counted}"
 
 
 @dataclass(frozen=True)

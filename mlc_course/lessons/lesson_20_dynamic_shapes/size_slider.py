@@ -186,7 +186,7 @@ def sweep_svg(readings: list[Reading], kernel: PlannedKernel, row: int) -> str:
         figure.legend(frameon=False, loc="outside right center")
     first, last = readings[0], readings[-1]
     said = "; ".join(
-        f"a row of {each.size:,}: ours {each.ours_us:,.1f} us, NumPy {each.numpy_us:,.1f} us"
+        f"a row of {each.size:,}: ours {each.ours_us:,.1f} µs, NumPy {each.numpy_us:,.1f} µs"
         for each in (first, last, *(each for each in readings if each.size == row))
     )
     return svg_text(figure, f"Time against the size of a row. {said}")

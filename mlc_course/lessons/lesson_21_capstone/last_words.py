@@ -28,11 +28,11 @@ def last_sentence(
     before, after = measured(found.program), found.moved(YOURS)
     launches = f"{after.launches} launch{'es' * (after.launches != 1)}"
     return fill(
-        "A superoptimizer needs four parts: it cuts a program into kernels and rewrites it, tiles "
+        "A superoptimizer needs five parts: it cuts a program into kernels, rewrites it, tiles "
         "each part, tests whether the result is equal, and counts what it moves. Of "
         f"{plural(len(tilings), 'tiling')} of one kernel {len(fitting)} fit into a block, and the "
         f"cheapest moves {after.bytes / before.bytes:.2f} of the bytes in {launches} in place of "
         f"{before.launches}; beside the program unfused, it takes {TIME[follows(found)]} on this "
-        "machine. What no rewriting and no tiling of mine makes, it never finds.",
+        "machine. Mine finds only what its rewritings and tilings make.",
         WIDTH,
     )

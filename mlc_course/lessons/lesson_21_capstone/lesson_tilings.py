@@ -11,7 +11,7 @@ from mlc_course.mugraph.verify import verify
 
 TEMPLATE = """
 fused(X[b=1024, d=512], W[d, n=64]):
-  block grid(x=BLOCKS) loop(k=TURNS):
+  block grid(x=BLOCKS) loop(k=ITERATIONS):
     x = load(X, imap={x: 0}, fmap={k: 1})
     w = load(W, fmap={k: 0})
     squares = square(x)
@@ -27,7 +27,7 @@ fused(X[b=1024, d=512], W[d, n=64]):
 """
 LINEAR_TEMPLATE = """
 linear(X[m=1024, d=512], W[d, n=128], C[1, n]):
-  block grid(x=BLOCKS) loop(k=TURNS):
+  block grid(x=BLOCKS) loop(k=ITERATIONS):
     x = load(X, imap={x: 0}, fmap={k: 1})
     w = load(W, fmap={k: 0})
     c = load(C)
@@ -42,24 +42,24 @@ EXTENTS = (2, 4, 8, 16, 32, 64, 128)
 
 
 class Candidate(NamedTuple):
-    """A tiling: blocks of the grid, turns of the loop, the graph's text, and its counts."""
+    """A tiling: blocks of the grid, iterations of the loop, the graph's text, and its counts."""
 
     blocks: int
-    turns: int
+    iterations: int
     text: str
     moved: Moved
 
 
 def candidates(template: str) -> list[Candidate]:
-    """Return the graphs of a template, with BLOCKS and TURNS in it, that are valid."""
+    """Return the graphs of a template, with BLOCKS and ITERATIONS in it, that are valid."""
     return [*_candidates(template)]
 
 
 def _candidates(template: str) -> Iterator[Candidate]:
     for blocks in EXTENTS:
-        for turns in EXTENTS:
-            text = template.replace("BLOCKS", str(blocks)).replace("TURNS", str(turns))
-            yield Candidate(blocks, turns, text, measured(text))
+        for iterations in EXTENTS:
+            text = template.replace("BLOCKS", str(blocks)).replace("ITERATIONS", str(iterations))
+            yield Candidate(blocks, iterations, text, measured(text))
 
 
 def accepted(program: str, graph: str, tests: int) -> int:

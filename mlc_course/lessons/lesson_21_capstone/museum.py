@@ -13,6 +13,7 @@ import traitlets
 
 from mlc_course.lessons.kit import Widget, charts, in_range, side_by_side
 from mlc_course.lessons.lesson_21_capstone.plain_programs import Moved, measured
+from mlc_course.measure import mark
 from mlc_course.mugraph.ir import KernelGraph
 from mlc_course.mugraph.picture import graph_svg
 from mlc_course.mugraph.programs import FOUND, PROGRAM_OF, found, published, workload
@@ -24,23 +25,23 @@ IDEAS: Mapping[str, tuple[str, str]] = {
     "rms_norm_matmul_fused": (
         "The division that waits",
         "(X / r) W = (X W) / r: the product needs no norm until it is complete, so one loop adds "
-        "up both (Mirage, 2025).",
+        "up the squares and the product (Mirage, 2025).",
     ),
     "gated_mlp_fused": (
         "One pass over X",
-        "Two products read the same X: in one loop, it comes in once for both (Mirage, 2025).",
+        "Two products read the same X: one loop loads it once for both (Mirage, 2025).",
     ),
     "lora_fused": (
         "One product of two",
         "X W + X A B is the product of [X | X A] and W above B (Mirage, 2025).",
     ),
     "lora_looped": (
-        "Late comes B",
-        "X W and X A are added up in one loop; B is needed only when the loop is over.",
+        "B comes after the loop",
+        "One loop adds up X W and X A; B is needed only when the loop is over.",
     ),
     "qk_norm_attention_fused": (
         "Norms inside attention",
-        "The norms of queries and keys are computed where these are used (Mirage, 2025).",
+        "The norms of queries and keys are computed in the block that uses them (Mirage, 2025).",
     ),
     "n_trans_fused": (
         "One row, one block",
@@ -48,20 +49,20 @@ IDEAS: Mapping[str, tuple[str, str]] = {
     ),
     "attention_fused": (
         "Scores that never leave",
-        "exp needs no whole row: the sum and the product with V grow together.",
+        "exp does not need the whole row: one loop adds up the weights and their product with V.",
     ),
     "gqa_split_kv": (
         "Eight blocks share the keys",
-        "Few queries leave a GPU idle; so blocks take parts of the keys, and a second kernel adds "
-        "up (Flash-Decoding, T. Dao et al., 2023).",
+        "With few queries most of a GPU is idle. So blocks take parts of the keys, and a second "
+        "kernel adds up what they found (Flash-Decoding, T. Dao et al., 2023).",
     ),
     "online_softmax_attention": (
         "The largest so far",
-        "When a larger score comes, what was added up is scaled down to it (M. Milakov, N. "
+        "When a larger score comes, what has been added up so far is scaled down (M. Milakov, N. "
         "Gimelshein, 2018; FlashAttention, T. Dao et al., 2022).",
     ),
     "attention_split_kv": (
-        "Both at once",
+        "The largest of each part",
         "Each part of the keys has a largest score of its own; the second kernel scales the parts "
         "before it adds them up.",
     ),
@@ -69,12 +70,19 @@ IDEAS: Mapping[str, tuple[str, str]] = {
 BY_THE_SEARCH: Mapping[str, tuple[str, str]] = {
     "found_in_one_kernel": (
         "Found in one kernel",
-        "The search found the waiting division by itself, and chose the grid for an A100.",
+        "The library's search moved the division by itself, and chose the grid for an A100.",
     ),
     "found_in_two_kernels": (
         "Found in two kernels",
-        "The same, with the summed dimension in four parts, so that fewer blocks load X.",
+        "The same, with the summed dimension cut into four, so that each block loads less of X.",
     ),
+}
+
+
+KINDS = {  # of a graph that has been timed
+    "unfused": "a kernel for each operator",
+    "published": "the graph {name}",
+    "found": "a graph that the library's search found",
 }
 
 
@@ -107,10 +115,10 @@ class Exhibit(NamedTuple):
         before, after = self.moved
         counts = (
             f"{plural(before.launches, 'kernel')} became {after.launches}, and "
-            f"{after.bytes / before.bytes:.2f} times as many bytes are loaded and stored, what "
-            "several blocks load again among them."
+            f"{after.bytes / before.bytes:.2f} times as many bytes are loaded and stored, "
+            "counting what several blocks load again."
         )
-        return " ".join(filter(None, (self.idea, counts, _timed(self.program.name))))
+        return " ".join(filter(None, (self.idea, counts, _timed(self))))
 
 
 @cache
@@ -129,18 +137,23 @@ def exhibits() -> tuple[Exhibit, ...]:
 
 @cache
 def recorded() -> dict[str, Any]:
-    """Return how fast the best graph of a program was beside NumPy, on which machine, and when."""
+    """Return which graph of a program was fastest beside NumPy, on which machine, and when."""
     times: dict[str, Any] = json.loads(TIMES.read_text(encoding="utf-8"))
     return times
 
 
-def _timed(program: str) -> str:
+def _timed(each: Exhibit) -> str:
+    """Say how fast the program's best graph was, and which one that was: often another one."""
     record = recorded()
-    if program not in record["ratios"]:
+    best = record["fastest"].get(each.program.name)
+    if best is None:
         return ""
+    kind, _, name = best["graph"].partition(" ")
+    which = "this graph" if name == each.name else KINDS[kind].format(name=name)
     return (
         f"On one thread of an {record['machine']} ({record['isa']}), recorded {record['date']}, "
-        f"the program's fastest graph had {record['ratios'][program]:g} times NumPy's speed."
+        f"{which} was the fastest for this program: {best['ratio']:.2f}{mark(best['warning'])} "
+        "times NumPy's speed."
     )
 
 
@@ -185,7 +198,7 @@ class Museum(Widget):
         each = exhibits()[place]
         svg, texts = _drawn(each)
         shown = " open" if place == self.selected else ""
-        head = f"<b>{place + 1}. {html.escape(each.title)}</b> {html.escape(each.label)}"
+        head = f"<b>{place + 1}. {html.escape(each.title)}.</b> {html.escape(each.label)}"
         picture = f'<div role="img" aria-label="{html.escape(each.said)}">{charts(svg)}</div>'
         return f"<details{shown}><summary>{head}</summary>{picture}{texts}</details>"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlc_course.lessons.lesson_21_capstone.plain_programs import Line, read_program, written
 
-ROWS, TURNS = 8, 4
+ROWS, ITERATIONS = 8, 4
 
 
 def colleague(text: str) -> str:
@@ -26,4 +26,4 @@ def colleague(text: str) -> str:
         inside.append(str(Line(f"t_{line.name}", line.op, tiles, line.rest)))
     (out,) = program.outputs
     inside += [f"sums = accumulate(t_{out})", f"{out} = store(sums, omap={{x: 0}})"]
-    return written(program, [(f"block grid(x={ROWS}) loop(k={TURNS}):", inside)])
+    return written(program, [(f"block grid(x={ROWS}) loop(k={ITERATIONS}):", inside)])

@@ -21,8 +21,8 @@ SAID = {
     "counted 1,851,392 bytes, computed from the maps 1,851,392\n",
     "measure-fair": "loaded by all seven: 2,098.6 kB, stored 246.1 kB\n"
     "loaded by the one:   1,851.4 kB, stored 49.2 kB\n"
-    "model of an H100, not measured: seven 21.5 us, 21.0 us to launch\n"
-    "model of an H100, not measured: one 8.2 us, 3.0 us to launch\n",
+    "model of an H100, not measured: seven 21.5 µs, 21.0 µs to launch\n"
+    "model of an H100, not measured: one 8.2 µs, 3.0 µs to launch\n",
     "break-rows": "difference to the seven kernels: none\n"
     "block Y         25,296.9 kB    49.2 kB       64                 27.1 kB\n",
     "break-memory": "loop(k=32): 21.1 kB a block fits into 232.4 kB\n"
