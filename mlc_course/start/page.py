@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from functools import partial
 from html import escape
 from importlib import resources
+from pathlib import Path
 
 from IPython.display import HTML
 
 from mlc_course import progress
+from mlc_course.course_files import course_folder
 from mlc_course.progress import Done
 from mlc_course.start.course import ENGLISH, Course, Lesson, known_course
 from mlc_course.start.map_page import Link, map_html
@@ -86,9 +89,10 @@ def _anchor(path: str, said: str, link: Link) -> str:
 
 
 def course_map() -> HTML:
-    """Return the map with what is done, for the start page's notebook of the language spoken."""
+    """Return the map with what is done, in the language spoken, for a notebook in this folder."""
     name = spoken_here()
-    link = partial(beside, language=name)
+    folder = os.path.relpath(Path.cwd().resolve(), course_folder())
+    link = partial(posixpath.relpath, start=Path(folder).as_posix())
     shown = map_html(known_course(name), WORDS[name], link=link, done=progress.done(), name="cell")
     # JupyterLab takes arrow keys for itself inside a notebook.
     keeps = "if (event.key.startsWith('Arrow')) event.stopPropagation()"

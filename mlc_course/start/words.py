@@ -36,6 +36,7 @@ class Words:
     last: str  # the last name of a list and the one before
     minutes: str
     stop: str  # at the end of a sentence
+    gap: str  # between two sentences
     hours: str
     hours_and_minutes: str
     builds_on: str
@@ -109,6 +110,7 @@ WORDS: dict[str, Words] = {
         last=" and ",
         minutes="{minutes} min",
         stop=".",
+        gap=" ",
         hours="{hours} h",
         hours_and_minutes="{hours} h {minutes} min",
         builds_on="Builds on {lessons}.",
@@ -157,7 +159,7 @@ WORDS: dict[str, Words] = {
         choose_path="路线",
         whole="完整的地图",
         whole_about="箭头从一课指向以它为基础的课。",
-        path_takes="{count} 课，{time}。",
+        path_takes="共 {count} 课，{time}。",
         path_skips="它略去了作为这些课基础的{lessons}。术语表（英文）解释了其中的术语。",
         choose_lesson="课",
         lesson="第 {number} 课",
@@ -166,6 +168,7 @@ WORDS: dict[str, Words] = {
         last="、",
         minutes="{minutes} 分钟",
         stop="。",
+        gap="",
         hours="{hours} 小时",
         hours_and_minutes="{hours} 小时 {minutes} 分钟",
         builds_on="以{lessons}为基础。",

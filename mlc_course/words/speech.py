@@ -32,8 +32,8 @@ _spoken: ContextVar[str | None] = ContextVar("spoken", default=None)
 def language() -> str:
     """Return the language that is spoken here, such as ``zh``.
 
-    The variable ``MLC_COURSE_LANGUAGE`` names it. Without it, the folder of a notebook does: a
-    kernel runs in ``notebooks/zh``. Anything else is English.
+    The variable ``MLC_COURSE_LANGUAGE`` names it. Where it names none that the course speaks, the
+    folder of a notebook does: a kernel runs in ``notebooks/zh``. Anything else is English.
     """
     return _spoken.get() or _known(os.environ.get(LANGUAGE, "")) or _of_folder()
 

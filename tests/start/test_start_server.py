@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,7 @@ from mlc_course.start import (
     start_page,
 )
 from mlc_course.start.for_students import hidden_plugins, hide_from_students
+from mlc_course.words import spoken
 
 ROOT = Path(__file__).parent.parent.parent
 FIRST = read_course().lessons[0]
@@ -103,6 +105,20 @@ def test_a_broken_record_is_as_if_nothing_were_done(file: Path) -> None:
 
 def test_a_language_without_words_is_english() -> None:
     assert page("xx") == page("en") and 'lang="en"' in page("xx")
+
+
+@pytest.mark.parametrize(("folder", "language"), [("", "zh"), ("zh", "en")])
+def test_the_map_of_a_notebook_leads_somewhere_in_any_language(
+    folder: str, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``MLC_COURSE_LANGUAGE=zh make lab`` has the English page speak Chinese."""
+    here = ROOT / "notebooks" / folder
+    monkeypatch.chdir(here)
+    with spoken(language):
+        shown = course_map().data
+    assert WORDS[language].choose_path in shown
+    links = re.findall(r'href="([^"]+)"', shown)
+    assert len(links) > 40 and all((here / link).is_file() for link in links)
 
 
 def test_a_link_to_a_translated_page_is_there() -> None:
