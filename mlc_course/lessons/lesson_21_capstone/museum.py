@@ -73,7 +73,7 @@ BY_THE_SEARCH: Mapping[str, tuple[str, str]] = {
     ),
     "found_in_two_kernels": (
         "Found in two kernels",
-        "The same, with the summed dimension in four parts, so that fewer blocks load X.",
+        "The same, with the summed dimension in four parts: each block loads a quarter of X.",
     ),
 }
 
