@@ -196,7 +196,7 @@ def _examined(subject: Subject) -> Examined:
             return Examined(bench, call=_copying(subject.answer))
         case Optimized():
             program = subject.draw(PUBLIC_SEED)
-            bench.load_graph(bench.optimize(text, subject.answer.__name__, program), program)
+            bench.load_graph(bench.optimize(text, program), program)
             return Examined(bench)
         case Boxed() | Given():
             bench.load_value(text)

@@ -75,9 +75,9 @@ class RemoteBench:
         self._ended = ""
         self._ask("load_value", text)
 
-    def optimize(self, page: str, name: str, program: str) -> str:
+    def optimize(self, page: str, program: str) -> str:
         self._ended = ""
-        text = self._ask("optimize", page, name, program)
+        text = self._ask("optimize", page, program)
         if not isinstance(text, str):
             raise UnmetCheck("an answer that cannot be read", got=type(text).__name__)
         return text
