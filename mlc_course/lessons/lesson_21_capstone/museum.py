@@ -36,7 +36,7 @@ IDEAS: Mapping[str, tuple[str, str]] = {
         "X W + X A B is the product of [X | X A] and W above B (Mirage, 2025).",
     ),
     "lora_looped": (
-        "B comes after the loop",
+        "B comes late",
         "One loop adds up X W and X A; B is needed only when the loop is over.",
     ),
     "qk_norm_attention_fused": (
@@ -62,7 +62,7 @@ IDEAS: Mapping[str, tuple[str, str]] = {
         "Gimelshein, 2018; FlashAttention, T. Dao et al., 2022).",
     ),
     "attention_split_kv": (
-        "The largest of each part",
+        "Largest in parts",
         "Each part of the keys has a largest score of its own; the second kernel scales the parts "
         "before it adds them up.",
     ),
