@@ -724,6 +724,13 @@ def one_kernel_for_all_sizes() -> str:
     )
 
 
+def not_at_neon() -> str:
+    """The loops for which no program of NEON has been found."""
+    found = recorded("instruction_selection")["neon"]
+    *most, last = (f"`{each['spec']}`" for each in found if not each["found"])
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def selected_instructions() -> str:
     """The figures of ``benchmarks/instruction_selection.py``, a line for each loop."""
     record = recorded("instruction_selection")
@@ -849,6 +856,7 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     ),
     "select-refusals": selection_refusals,
     "select-in-a-schedule": lambda: example("select_in_a_schedule.py"),
+    "not-at-neon": not_at_neon,
     "selected-instructions": selected_instructions,
     "instruction-rows": instruction_rows,
     "other-instructions": other_instructions,

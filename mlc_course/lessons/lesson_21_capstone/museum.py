@@ -36,7 +36,7 @@ IDEAS: Mapping[str, tuple[str, str]] = {
         "X W + X A B is the product of [X | X A] and W above B (Mirage, 2025).",
     ),
     "lora_looped": (
-        "B comes after the loop",
+        "B comes late",
         "One loop adds up X W and X A; B is needed only when the loop is over.",
     ),
     "qk_norm_attention_fused": (
@@ -62,7 +62,7 @@ IDEAS: Mapping[str, tuple[str, str]] = {
         "Gimelshein, 2018; FlashAttention, T. Dao et al., 2022).",
     ),
     "attention_split_kv": (
-        "The largest of each part",
+        "Largest in parts",
         "Each part of the keys has a largest score of its own; the second kernel scales the parts "
         "before it adds them up.",
     ),
@@ -82,7 +82,7 @@ BY_THE_SEARCH: Mapping[str, tuple[str, str]] = {
 KINDS = {  # of a graph that has been timed
     "unfused": "a kernel for each operator",
     "published": "the graph {name}",
-    "found": "a graph that the library's search found",
+    "found": "a graph that the search found",
 }
 
 
@@ -151,9 +151,8 @@ def _timed(each: Exhibit) -> str:
     kind, _, name = best["graph"].partition(" ")
     which = "this graph" if name == each.name else KINDS[kind].format(name=name)
     return (
-        f"On one thread of an {record['machine']} ({record['isa']}), recorded {record['date']}, "
-        f"{which} was the fastest for this program: {best['ratio']:.2f}{mark(best['warning'])} "
-        "times NumPy's speed."
+        f"Fastest on one thread of an {record['machine']} ({record['isa']}, {record['date']}): "
+        f"{which}, {best['ratio']:.2f}{mark(best['warning'])} times NumPy's speed."
     )
 
 

@@ -60,11 +60,11 @@ def test_recorded_times_are_those_of_the_benchmark() -> None:
 
 def test_a_label_gives_the_speed_to_the_graph_that_had_it_and_says_what_noise_there_was() -> None:
     labels = {each.name: each.label for each in exhibits()}
-    assert "a kernel for each operator was the fastest" in labels["rms_norm_matmul_fused"]
-    assert "2.32 (noisy) times NumPy's speed" in labels["rms_norm_matmul_fused"]
-    assert "this graph was the fastest for this program: 6.35 times" in labels["n_trans_fused"]
-    assert "the graph lora_fused was the fastest" in labels["lora_looped"]
-    assert "a graph that the library's search found was the fastest" in labels["gqa_split_kv"]
+    unfused = "a kernel for each operator, 2.32 (noisy) times NumPy's speed"
+    assert unfused in labels["rms_norm_matmul_fused"]
+    assert "this graph, 6.35 times NumPy's speed" in labels["n_trans_fused"]
+    assert "the graph lora_fused, 2.57" in labels["lora_looped"]
+    assert "a graph that the search found, 1.41" in labels["gqa_split_kv"]
 
 
 def test_every_answer_is_there_at_once_and_says_what_it_shows() -> None:
