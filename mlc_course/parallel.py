@@ -30,6 +30,7 @@ from typing import Any, NoReturn, TypeVar, cast
 import psutil
 
 from mlc_course.errors import MachineError, UsageError
+from mlc_course.extras import brought_by
 from mlc_course.machine import usable_cores
 
 if sys.platform != "win32":
@@ -294,13 +295,10 @@ def executor_for(address: str | None, jobs: int | None = None) -> Callable[[], E
     if not address.startswith(DASK):
         raise UsageError("not an executor", expected=f"{DASK}HOST:PORT", got=address)
     try:
-        from distributed import Client
+        with brought_by("cluster"):
+            from distributed import Client
 
         client: Any = Client("tcp://" + address.removeprefix(DASK), timeout=10)  # type: ignore[no-untyped-call]
-    except ImportError:
-        raise UsageError(
-            "no dask.distributed here", hint="pip install -e '.[cluster]' -c constraints.txt"
-        ) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"no Dask scheduler at {address}", got=error) from None
     return lambda: cast(Executor, client.get_executor())

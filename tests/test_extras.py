@@ -15,6 +15,7 @@ import pytest
 
 from mlc_course.errors import CourseError, MissingPackage
 from mlc_course.extras import brought_by, install, on_demand
+from mlc_course.parallel import executor_for
 
 ROOT = Path(__file__).parent.parent
 # What is blocked for everybody: what JupyterLab brings, and every package of an extra.
@@ -166,3 +167,9 @@ def test_a_missing_module_of_the_course_is_a_fault_of_the_course() -> None:
 
 def test_the_library_itself_is_installed_without_an_extra() -> None:
     assert install() == "pip install mlc-course"
+
+
+def test_a_dask_cluster_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingPackage, match=r"mlc-course\[cluster\]"):
+        executor_for("dask://localhost:1", None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 from tqdm import tqdm
 
 from mlc_course.commands.output import NOWHERE, Results, check_file
+from mlc_course.extras import brought_by
 from mlc_course.measure import warning_lines
 from mlc_course.parallel import interruptible, leave
 from mlc_course.tensor_program.ladders import (
@@ -52,6 +54,9 @@ def run(
     problem = make_workload(workload, sizes or (QUICK_SIZES[workload] if quick else ()))
     for path in (plot_path, roofline_path):
         check_file(path, PICTURES)
+        if path:
+            with brought_by("bench"):  # now, rather than after minutes of measuring
+                import_module("matplotlib")
     climbed: list[Climbed] = []
     limits = roofs(threads, remeasure=True)
 

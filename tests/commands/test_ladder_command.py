@@ -93,3 +93,13 @@ def test_ctrl_c_keeps_the_rungs_that_are_done(tmp_path: Path) -> None:
         assert time.monotonic() - start < 120
     assert [rung["name"] for rung in json.loads(path.read_text())["rungs"]][0] == "naive"
     assert "record:" in rest
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    picture = str(tmp_path / "picture.svg")
+    assert cli.main(["ladder", "softmax", "--plot", picture]) == 2
+    said = capsys.readouterr()
+    assert "mlc-course[bench]" in said.err and not said.out
