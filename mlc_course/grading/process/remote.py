@@ -129,7 +129,7 @@ class RemoteBench:
             self._ended = str(error)
             self.ends += 1
             self.stop()
-            raise UnmetCheck("the program ended the process it ran in", got=error) from None
+            raise UnmetCheck("the program ended the process it ran in", got=str(error)) from None
         finally:
             self._spent += time.monotonic() - began
         return _told(values.from_text(reply)).get("value")
@@ -200,7 +200,7 @@ class Interpreter:
             raise UnmetCheck(
                 "your code was ended",
                 expected="code that ends by itself, within the limits",
-                got=error,
+                got=str(error),
             ) from None
         finally:
             self._spent += time.monotonic() - began

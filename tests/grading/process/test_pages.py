@@ -10,7 +10,8 @@ import pytest
 
 from mlc_course.errors import UnmetCheck
 from mlc_course.grading.admission import admitted_page
-from mlc_course.grading.process import page
+from mlc_course.grading.process import RLIMITS, Limits, RemoteBench, page
+from mlc_course.grading.process.sandbox import Ended
 
 CELL = '''
 import itertools
@@ -129,3 +130,17 @@ def test_what_a_page_cannot_have_is_named(cell: dict[str, Any], name: str, words
     with pytest.raises(UnmetCheck) as error:
         page(function)
     assert words in str(error.value)
+
+
+def test_why_a_page_was_ended_is_told_in_words() -> None:
+    class Slow:
+        def ask(self, message: bytes) -> bytes:
+            raise Ended("over the time limit of 10 s")
+
+        def stop(self) -> None:
+            pass
+
+    bench = RemoteBench(Limits(), RLIMITS, _child=Slow())  # type: ignore[arg-type]
+    with pytest.raises(UnmetCheck) as error:
+        bench.optimize("def f(text):\n    return text", "")
+    assert error.value.got == "over the time limit of 10 s"

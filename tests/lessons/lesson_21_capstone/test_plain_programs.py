@@ -106,3 +106,23 @@ def test_the_colleague_is_right_where_they_tried() -> None:
         "  Z = matmul(X, W)\n  Y = matmul(Z, V)\n  return Y",
     ):
         assert verify(parse(text), parse(colleague(text))).equal
+
+
+@pytest.mark.parametrize(("blocks", "fits"), [(128, False), (256, True)])
+def test_a_block_has_room_for_four_rows_beside_the_whole_matrix(blocks: int, fits: bool) -> None:
+    """Section 3 of the lesson says so, before the division moves."""
+    unlooped = f"""
+norm_linear(X[b=1024, d=512], W[d, n=64]):
+  block grid(x={blocks}):
+    x = load(X, imap={{x: 0}})
+    w = load(W)
+    squares = square(x)
+    total = sum(squares, axis=1)
+    mean = scale(total, by=1/d)
+    rms = sqrt(mean)
+    normed = div(x, rms)
+    y = matmul(normed, w)
+    Y = store(y, omap={{x: 0}})
+  return Y
+"""
+    assert (measured(unlooped).shared <= 160 * 1024) is fits
