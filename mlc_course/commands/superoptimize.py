@@ -55,6 +55,7 @@ STOPPED = "stopped"
 CPU, UNFUSED = "cpu", "unfused"
 ROWS = 12  # of the table
 FEW = 4  # lines of a list
+MARK = "# found by mlc-course superoptimize"  # first line of a graph's file
 
 
 @dataclass
@@ -183,6 +184,8 @@ def run(
         )
     start = executor_for(executor, jobs)
     check_folder(out)
+    if out:
+        written_before(known.name, out)
     store = None if fresh else Store(out / "tasks" if out else default_folder())
     tally = Tally(known, machine)
     workers_here = jobs or usable_cores()
@@ -209,9 +212,9 @@ def run(
         raise
     print(_answer(tally), flush=True)  # whatever ends the process later
     record = tally.plain()
-    if out:
-        write(tally, out)
     try:
+        if out:
+            write(tally, out)
         if measured:
             racers: list[Racer] = []
             if tally.found and not stopped:
@@ -376,11 +379,33 @@ def _list(what: str, lines: list[str] | tuple[str, ...]) -> list[str]:
     return said + ([f"    {what}: {more} more, see --json"] if more > 0 else [])
 
 
+def written_before(name: str, folder: Path) -> list[Path]:
+    """Return the graphs that an earlier search for this program wrote into the folder.
+
+    Raises ``UsageError`` where somebody else's file has such a name.
+    """
+    found = []
+    for path in folder.glob(f"{name}_*.txt"):
+        if not path.stem.removeprefix(f"{name}_").isdecimal():
+            continue
+        if not path.is_file() or not path.read_bytes().startswith(MARK.encode()):
+            raise UsageError(
+                f"--out {folder}: a graph would be written over a file that is not a search's",
+                expected=f"no file of your own named {name}_NUMBER.txt there",
+                got=path,
+                hint="name another folder, or move the file",
+            )
+        found.append(path)
+    return found
+
+
 def write(tally: Tally, folder: Path) -> None:
-    """Each graph as a file in the text form, the cheapest first; those of an earlier search go."""
-    for path in folder.glob(f"{tally.program.name}_*.txt"):
-        if path.stem.removeprefix(f"{tally.program.name}_").isdecimal() and path.is_file():
+    """Write each graph to a file in the text form; those of an earlier search go."""
+    name = tally.program.name
+    paths = [folder / f"{name}_{place:02}.txt" for place in range(1, len(tally.ranked) + 1)]
+    before = written_before(name, folder)
+    for path, each in zip(paths, tally.ranked, strict=True):
+        write_text(path, f"{MARK}\n{each.graph}\n")
+    for path in before:
+        if path not in paths:
             path.unlink()
-    for place, each in enumerate(tally.ranked, 1):
-        path = folder / f"{tally.program.name}_{place:02}.txt"
-        write_text(path, f"{each.graph}\n")

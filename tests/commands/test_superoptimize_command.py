@@ -66,6 +66,24 @@ def test_graphs_are_printed_ranked_and_written(
     assert record["found"][0]["verdict"]["error_bound"] <= 1e-9
 
 
+def test_a_search_removes_graphs_of_an_earlier_one_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("lora", "--out", str(tmp_path))
+    assert search(*arguments) == superoptimize.FOUND
+    graphs = sorted(tmp_path.glob("lora_*.txt"))
+    (tmp_path / "lora_99.txt").write_text(graphs[0].read_text())
+    (tmp_path / "lora_notes.txt").write_text("mine")
+    assert search(*arguments) == superoptimize.FOUND
+    assert sorted(tmp_path.glob("lora_*.txt")) == [*graphs, tmp_path / "lora_notes.txt"]
+    capsys.readouterr()
+    mine = tmp_path / "lora_2.txt"
+    mine.write_text(str(workload("lora")))
+    assert search(str(mine), "--out", str(tmp_path)) == 2
+    assert "a file that is not a search's" in capsys.readouterr().err
+    assert mine.read_text() == str(workload("lora"))
+
+
 def test_the_second_time_nothing_is_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
