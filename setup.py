@@ -21,6 +21,8 @@ COURSE = (
     "docs/*.svg",
     "benchmarks/results/*.png",
     "benchmarks/results/*.svg",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
 )
 COURSE += ("constraints.txt", "benchmarks/results/gpu_*.json")
 

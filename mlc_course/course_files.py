@@ -32,6 +32,8 @@ PARTS = (
     "docs/*.svg",
     "benchmarks/results/*.png",  # pictures of the pages
     "benchmarks/results/*.svg",
+    "CHANGELOG.md",  # named by the pages, as is the next
+    "CONTRIBUTING.md",
 )
 LIST = ".mlc-course.json"  # in the student's folder: the digests of all that was laid out there
 

@@ -267,3 +267,15 @@ def test_an_installed_package_opens_no_copy_of_its_own(
     for here in (tmp_path, carried / "notebooks"):
         with pytest.raises(UsageError, match="mlc-course init"):
             course_folder(here)
+
+
+def test_pages_that_are_laid_out_name_no_page_that_is_not() -> None:
+    files = course_files.course_files(origin())
+    missing = []
+    for path, content in files.items():
+        if path.endswith(".md"):
+            for link in re.findall(r"\]\(([^)#\s]+)", content.decode()):
+                if link.endswith((".md", ".ipynb", ".svg", ".png")) and "://" not in link:
+                    target = os.path.normpath(Path(path).parent / link)
+                    missing += [(path, link)] if target not in files else []
+    assert not missing
