@@ -19,6 +19,8 @@ COURSE = (
     "exercises/*/*.ipynb",
     "docs/*.md",
     "docs/*.svg",
+    "benchmarks/results/*.png",
+    "benchmarks/results/*.svg",
 )
 COURSE += ("constraints.txt", "benchmarks/results/gpu_*.json")
 

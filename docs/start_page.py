@@ -1,4 +1,4 @@
-"""Write what the start page shows before a cell of it has run: the map's picture, and its table.
+"""Write what the start page knows of the lessons, and what it shows before a cell of it has run.
 
 python docs/start_page.py
 """
@@ -13,12 +13,20 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from house import ROOT
 
-from mlc_course.start import ENGLISH, WORDS, Lesson, beside, map_svg, read_course
+from mlc_course.start import (
+    ENGLISH,
+    WORDS,
+    Lesson,
+    beside,
+    course_text,
+    map_svg,
+    notebooks,
+    read_course,
+)
 from mlc_course.words import spoken
 
-FOLDERS = {
-    name: ROOT / "notebooks" if name == ENGLISH else ROOT / "notebooks" / name for name in WORDS
-}
+FOLDERS = {name: ROOT / notebooks(name) for name in WORDS}
+KNOWN = ROOT / "mlc_course" / "start" / "course.json"
 PAGE, PICTURE = "index.ipynb", "course_map.svg"
 # A page cannot set the colours of a picture in a file, so this one follows the browser's.
 DARK = """<style>@media (prefers-color-scheme: dark) {
@@ -75,7 +83,9 @@ def page(language: str = ENGLISH) -> str:
 def made() -> dict[Path, str]:
     """Return the text of every file."""
     pages = {folder / PAGE: page(language) for language, folder in FOLDERS.items()}
-    return pages | {folder / PICTURE: picture(language) for language, folder in FOLDERS.items()}
+    known = {KNOWN: course_text({name: read_course(ROOT, name) for name in WORDS})}
+    pictures = {folder / PICTURE: picture(language) for language, folder in FOLDERS.items()}
+    return known | pages | pictures
 
 
 def stale() -> list[str]:

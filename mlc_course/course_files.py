@@ -30,6 +30,8 @@ PARTS = (
     "exercises/*/*.ipynb",
     "docs/*.md",
     "docs/*.svg",
+    "benchmarks/results/*.png",  # pictures of the pages
+    "benchmarks/results/*.svg",
 )
 LIST = ".mlc-course.json"  # in the student's folder: the digests of all that was laid out there
 
@@ -100,9 +102,9 @@ def lay_out(folder: Path, files: Mapping[str, bytes]) -> LaidOut:
             _make(target.parent)
             _write(target, new)
             done.new.append(path)
-        elif not target.is_file():
+        elif (old := _content(target)) is None:
             done.kept.append(path)
-        elif (old := target.read_bytes()) == new:
+        elif old == new:
             done.current.append(path)
         elif _digest(old) in given.get(path, ()) and not target.is_symlink():
             _write(target, new)
@@ -116,15 +118,27 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def _content(path: Path) -> bytes | None:
+    """Return what a file holds; None for a folder, a link to nowhere, or what may not be read."""
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except PermissionError:
+        return None
+
+
 def _read_list(path: Path) -> dict[str, list[str]]:
     """Read the digests by path; an unreadable list counts as none, and then no file is ours."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
         return {}
-    return {path: digests for path, digests in found.items() if isinstance(digests, list)}
+    listed = {path: digests for path, digests in found.items() if isinstance(digests, list)}
+    return {
+        path: [each for each in digests if isinstance(each, str)]
+        for path, digests in listed.items()
+    }
 
 
 def _make(folder: Path) -> None:
@@ -136,11 +150,17 @@ def _make(folder: Path) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file beside ``path``, which takes its place when all is written, and only then."""
-    beside = path.with_name(f".{path.name}.part")
+    """Write a file beside ``path``, which takes its place when all is written, and only then.
+
+    Raises ``OSError`` with the path.
+    """
+    beside = path.with_name(f".{os.getpid()}.part")  # its own: another init may run in the folder
     try:
+        beside.unlink(missing_ok=True)  # rather than follow a link
         beside.write_bytes(content)
         beside.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)

@@ -105,7 +105,7 @@ def _read_or_set_aside(file: Path) -> Done:
 def _write(file: Path, held: Done) -> None:
     """Write a file whole or not at all."""
     data = {lesson: sorted(names) for lesson, names in sorted(held.items())}
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    draft = file.with_name(f"{file.name}.part")  # one at a time, by the lock
     try:
         draft.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         draft.replace(file)
@@ -134,6 +134,14 @@ def met(task: str | None) -> None:
         _followed[:] = [shell]
         shell.events.register("post_run_cell", _keep)
     _met.add(task)
+
+
+def missed(task: str | None) -> None:
+    """Take back a task of the cell that runs now: another check of it was not met.
+
+    A cell may succeed all the same, where a reader catches what ``check`` raises.
+    """
+    _met.discard(task or "")
 
 
 def _keep(result: Any) -> None:

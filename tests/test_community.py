@@ -78,7 +78,7 @@ def test_code_and_text_have_their_licences_whole() -> None:
     assert all(f"Section {number} -- " in licence for number in range(1, 9))
     for page in ("README.md", "CONTRIBUTING.md", "docs/book/conf.py"):
         assert "CC BY 4.0" in text(page) and "Apache-2.0" in text(page), page
-    assert 'license-files = ["LICENSE", "LICENSE-text"]' in text("pyproject.toml")
+    assert 'license-files = ["LICENSE", "LICENSE-text", "THIRD_PARTY.md"]' in text("pyproject.toml")
 
 
 def test_contributors_are_told_the_rules() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -212,6 +213,21 @@ def test_an_exercise_is_done_when_its_cell_has_succeeded(
     shell.run(lambda: both(2, 2))
     assert progress.done() == {"99_nothing": {"checks.both"}}
     assert len(shell.callbacks) == 1
+
+
+def test_an_exercise_is_not_done_where_what_its_check_says_is_caught(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = lesson("checks", CHECKS, monkeypatch)["both"]
+
+    def careful(second: int) -> None:
+        with contextlib.suppress(UnmetCheck):
+            both(2, second)
+
+    shell.run(lambda: careful(3))  # the first of its checks is met
+    assert progress.done() == {}
+    shell.run(lambda: [careful(3), careful(2)])
+    assert progress.done() == {"99_nothing": {"checks.both"}}
 
 
 def test_a_blank_is_filled_when_it_is_right(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

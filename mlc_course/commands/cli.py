@@ -8,8 +8,10 @@ for neither NumPy nor TVM.
 from __future__ import annotations
 
 import argparse
+import errno
 import functools
 import importlib
+import io
 import os
 import re
 import sys
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import mlc_course
 from mlc_course import __version__
 from mlc_course.commands import names
-from mlc_course.commands.output import NOWHERE, Results
+from mlc_course.commands.output import NOWHERE, Results, check_apart
 from mlc_course.errors import CourseError, did_you_mean
 from mlc_course.parallel import INTERRUPTED
 from mlc_course.words import marked, tr
@@ -40,6 +42,7 @@ FIRST_COMMANDS = (
     ),
 )
 USAGE_STATUS = 2  # what argparse itself ends with
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 STATUSES: dict[int, str] = {
     0: "done",
     USAGE_STATUS: "an argument or a file is wrong",
@@ -52,6 +55,10 @@ class Parser(argparse.ArgumentParser):
 
     statuses: dict[int, str] = STATUSES
     words: Sequence[str] = ("",)  # of the command line
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.written: dict[str, str] = {}  # option that names a file to write -> its place
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does, and keep the words for ``error``."""
@@ -112,7 +119,10 @@ def add_init(subparsers: Subparsers) -> None:
         subparsers, "init", "lay out lessons and exercises in a folder, or bring them up to date"
     )
     parser.add_argument(
-        "folder", type=Path, metavar="DIR", help="made if need be; what you changed there is kept"
+        "folder",
+        type=_folder,
+        metavar="DIR",
+        help="made if need be; what you changed there is kept",
     )
 
 
@@ -260,8 +270,12 @@ def add_select(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--fresh", action="store_true", help="do not use recorded programs, and record none"
     )
-    _add_file(
-        parser, "--intel", "with --check-isa, ask Intel's Intrinsics Guide, too: its XML file"
+    parser.add_argument(
+        "--intel",
+        dest="intel_path",
+        type=Path,
+        metavar="FILE",
+        help="with --check-isa, ask Intel's Intrinsics Guide, too: its XML file",
     )
     about = parser.add_mutually_exclusive_group()
     for option, what, purpose in (
@@ -278,18 +292,19 @@ def add_compile(subparsers: Subparsers) -> None:
     _add_compiled(parser)
     _add_name(parser, "--storage", names.STORAGES, "float32", "bfloat16 with --target cuda")
     _add_json(parser, "the kernel program, and what was written")
-    parser.add_argument(
+    _add_file(
+        parser,
         "--out",
-        type=Path,
-        metavar="FILE",
-        help="write .txt (the kernel program); cpu: .ll (LLVM) or .s (assembly); opencl: .cl; "
+        "write .txt (the kernel program); cpu: .ll (LLVM) or .s (assembly); opencl: .cl; "
         "cuda: .cu or .ptx",
+        dest="out",
     )
-    parser.add_argument(
+    _add_file(
+        parser,
         "--cubin",
-        type=Path,
+        "write machine code, and print registers, spills and shared memory (--target cuda)",
+        dest="cubin",
         metavar="FILE.cubin",
-        help="write machine code, and print registers, spills and shared memory (--target cuda)",
     )
 
 
@@ -347,12 +362,13 @@ def add_grade(subparsers: Subparsers) -> None:
         metavar="DIR",
         help="notebooks with the answers and the checks (default: solutions)",
     )
-    parser.add_argument(
+    _add_file(
+        parser,
         "--out",
-        type=Path,
+        "the table of marks, beside which the other files lie (default: marks.csv)",
+        dest="out",
         default=Path("marks.csv"),
         metavar="FILE.csv",
-        help="the table of marks, beside which the other files lie (default: marks.csv)",
     )
     parser.add_argument("--jobs", type=int, help="processes at a time (default: one for each core)")
     parser.add_argument("--executor", metavar="dask://HOST:PORT", help="grade on a Dask cluster")
@@ -419,19 +435,15 @@ def add_shapes(subparsers: Subparsers) -> None:
         help="a claim on sizes, or a query of values, to be proved or refuted; may be given several"
         " times",
     )
-    parser.add_argument(
+    _add_file(
+        parser,
         "--simplify",
-        dest="simplify_path",
-        type=Path,
-        metavar="FILE",
-        help="write the program here with less to do, by what is known of its sizes",
+        "write the program here with less to do, by what is known of its sizes",
     )
-    parser.add_argument(
+    _add_file(
+        parser,
         "--buffers",
-        dest="buffers_path",
-        type=Path,
-        metavar="FILE",
-        help="write the program here as one on buffers, which has the same constraints",
+        "write the program here as one on buffers, which has the same constraints",
     )
     _add_json(parser, "facts and answers")
 
@@ -581,9 +593,11 @@ def _add_problem(parser: Parser) -> None:
     parser.add_argument("--threads", type=int, default=1, help="for NumPy and ours (default 1)")
 
 
-def _add_file(parser: Parser, option: str, purpose: str) -> None:
-    place = f"{option.removeprefix('--')}_path"
-    parser.add_argument(option, dest=place, type=Path, metavar="FILE", help=purpose)
+def _add_file(parser: Parser, option: str, purpose: str, **more: Any) -> None:
+    """Add an option that names a file to write."""
+    known = {"dest": f"{option.removeprefix('--')}_path", "metavar": "FILE", **more}
+    parser.add_argument(option, type=Path, help=purpose, **known)
+    parser.written[option] = known["dest"]
 
 
 def _add_operators(parser: Parser) -> None:
@@ -603,6 +617,12 @@ def _sizes(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(
             f"expected whole numbers, such as 512,512, got {text!r}"
         ) from None
+
+
+def _folder(text: str) -> Path:
+    if not text.strip():  # of a variable that is not set; an empty path would be this folder
+        raise argparse.ArgumentTypeError("expected the name of a folder, got an empty text")
+    return Path(text)
 
 
 def _count(text: str) -> int:
@@ -694,9 +714,12 @@ def welcome() -> str:
 def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] = COMMANDS) -> int:
     """Run one command line and return its exit status.
 
-    A ``CourseError`` is the user's to solve, so it is printed as its text, without a traceback.
-    Without any argument, print the commands to begin with; like argparse, that ends with status 2.
+    A ``CourseError`` is the user's to solve, so it is printed as its text, without a traceback; so
+    is a full disk. Without any argument, print the commands to begin with; like argparse, that ends
+    with status 2.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names may have what the terminal cannot show
+        sys.stdout.reconfigure(errors="replace")
     parser = build_parser(commands)
     if "_ARGCOMPLETE" in os.environ:  # a shell asks what could come next
         import argcomplete
@@ -711,8 +734,12 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] 
         of_command.error(f"unrecognized arguments: {' '.join(unknown)}")
     run, results = options.pop("run"), options.get("results", NOWHERE)
     try:
+        for option, place in of_command.written.items():
+            others = [value for other, value in options.items() if other != place]
+            check_apart(option, options[place], others)
         with results.ready(options.values()):
             status: int = run(**options)
+        sys.stdout.flush()  # not at the end of Python, where it is too late to say what is wrong
     except CourseError as error:
         notes = getattr(error, "__notes__", ())
         print("\n".join((f"{type(error).__name__}: {error}", *notes)), file=sys.stderr)
@@ -724,6 +751,17 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[AddCommand] 
         print(f"not enough memory: {error}", file=sys.stderr)
         return USAGE_STATUS
     except BrokenPipeError:  # whoever reads has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()
         return 1
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _print_no_more()
+        print(f"cannot write {error.filename or 'all of it'}: {error.strerror}", file=sys.stderr)
+        return USAGE_STATUS
     return status
+
+
+def _print_no_more() -> None:
+    """Let what is printed go nowhere, so that the end of Python does not try again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

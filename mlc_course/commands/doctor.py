@@ -7,7 +7,6 @@ that a test can hand it others. A program is judged by running it: one that only
 from __future__ import annotations
 
 import functools
-import io
 import json
 import os
 import platform
@@ -711,8 +710,6 @@ def _attempt(check: Check, when_it_raises: Status) -> Finding:
 
 def run(*, results: Results = NOWHERE) -> int:
     """Print each finding as it comes; 1 when something needed is broken, else 0."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a finding may name what the terminal cannot show
-        sys.stdout.reconfigure(errors="replace")
     findings = []
     for finding in examine():
         findings.append(finding)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 
 from mlc_course import __version__
@@ -13,8 +15,15 @@ from mlc_course.units import plural
 def run(*, folder: Path) -> int:
     """Lay the course out in a folder, or bring it up to date there, and say what was done.
 
-    Raises ``UsageError`` when the folder cannot be written.
+    Raises ``UsageError`` when the folder cannot be written, or is a checkout of the course.
     """
+    if os.path.isfile(folder / "mlc_course" / "__init__.py"):  # False, where one may not look
+        raise UsageError(
+            f"{folder} is a checkout of the course, which has its lessons",
+            expected="a folder of your own",
+            got=folder.resolve(),
+            hint="mlc-course lab opens them; git pull brings them up to date",
+        )
     files = course_files(origin())
     if START_PAGE.as_posix() not in files:
         raise UsageError(
@@ -40,5 +49,5 @@ def run(*, folder: Path) -> int:
     if done.gone:
         print("\nNo longer part of the course, and left where they are:")
         print(*(f"  {path}" for path in done.gone), sep="\n")
-    print(f"\nNext: cd {folder} && mlc-course lab")
+    print(f"\nNext: cd {shlex.quote(str(folder))} && mlc-course lab")
     return 0

@@ -95,21 +95,36 @@ class Results:
 
         Raises ``UsageError`` where writing would replace it.
         """
-        if self.path is None or not isinstance(other, str | Path):
-            return
-        try:
-            same = Path(other).resolve() == self.path.resolve() and not self.path.is_char_device()
-        except (OSError, ValueError):  # a line of text is no path
-            return
-        if same:
+        check_apart("--json", self.path, [other])
+
+
+NOWHERE = Results()
+
+
+def check_apart(option: str, path: Path | None, others: Iterable[object]) -> None:
+    """Check that none of ``others``, paths or names of this run, is the file that an option writes.
+
+    Raises ``UsageError`` where writing would replace one. A text that is no file's name counts not.
+    """
+    if path is None:
+        return
+    for other in others:
+        if isinstance(other, list | tuple):
+            check_apart(option, path, other)
+        if isinstance(other, str | Path) and _is_same(path, other):
             raise UsageError(
-                f"--json {self.path} would replace another file of this command",
+                f"{option} {path} would replace another file of this command",
                 expected="a file of its own",
                 got=other,
             )
 
 
-NOWHERE = Results()
+def _is_same(path: Path, other: str | Path) -> bool:
+    try:
+        is_file = isinstance(other, Path) or Path(other).exists()
+        return is_file and Path(other).resolve() == path.resolve() and not path.is_char_device()
+    except (OSError, ValueError):  # a line of text is no path
+        return False
 
 
 @contextlib.contextmanager

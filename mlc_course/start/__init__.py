@@ -6,10 +6,17 @@ script, and ``page`` adds what is done. ``server`` shows it in a tab of JupyterL
 ``words``.
 """
 
-from mlc_course.start.course import ENGLISH, Course, Lesson, read_course
+from mlc_course.start.course import (
+    ENGLISH,
+    Course,
+    Lesson,
+    course_text,
+    known_course,
+    read_course,
+)
 from mlc_course.start.map_page import map_html
 from mlc_course.start.map_picture import map_svg
-from mlc_course.start.page import beside, course_map, start_page
+from mlc_course.start.page import beside, course_map, notebooks, start_page
 from mlc_course.start.words import WORDS, Words
 
 __all__ = [
@@ -20,8 +27,11 @@ __all__ = [
     "Words",
     "beside",
     "course_map",
+    "course_text",
+    "known_course",
     "map_html",
     "map_svg",
+    "notebooks",
     "read_course",
     "start_page",
 ]

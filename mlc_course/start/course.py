@@ -1,15 +1,18 @@
 """The course in one description: its parts, what each lesson builds on, and the paths through it.
 
 What a lesson says itself is read from its notebook: title, question and minutes from its first
-cell, and the tasks from the cells that are judged.
+cell, and the tasks from the cells that are judged. ``make docs`` keeps that in ``course.json``, so
+that the map is right whatever a student makes of a notebook.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +56,7 @@ PATHS: dict[str, tuple[int, ...]] = {
     "tvm": (0, 3, 4, 11, 12, 14, 15, 16, 17, 18, 19, 20, 21),
     "mirage": (15, 16, 17, 18, 19, 21),
 }
+KNOWN = resources.files("mlc_course.start") / "course.json"
 COMING: dict[int, dict[str, str]] = {}  # titles, until there is a notebook to read
 
 HEADING = re.compile(r"# (\d+)\. (.+)")
@@ -124,6 +128,27 @@ class Course:
         known = {each.number: each for each in self.lessons}
         pairs = ((before, each) for each in self.lessons for before in each.builds_on)
         return tuple((known[before], each) for before, each in pairs if before in known)
+
+
+@functools.cache
+def known_course(language: str = ENGLISH) -> Course:
+    """Return the course as it was given; in English, where it is not in a language."""
+    held = json.loads(KNOWN.read_text(encoding="utf-8"))
+    lessons = held.get(language, held[ENGLISH])
+    return Course(tuple(map(_known, lessons)), PATHS)
+
+
+def _known(held: dict[str, Any]) -> Lesson:
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in held.items()
+    }
+    return Lesson(**given)
+
+
+def course_text(courses: dict[str, Course]) -> str:
+    """Return what ``known_course`` reads, for the courses by language."""
+    held = {name: [asdict(each) for each in course.lessons] for name, course in courses.items()}
+    return json.dumps(held, ensure_ascii=False, indent=1) + "\n"
 
 
 def read_course(root: Path | None = None, language: str = ENGLISH) -> Course:

@@ -102,7 +102,7 @@ def _path(course: Course, path: str, words: Words) -> str:
     if missing:
         left_out = [each for each in course.lessons if each.number in missing]
         said.append(words.path_skips.format(lessons=_named(left_out, words)))
-    return f'<p class="of-{path}">{escape(" ".join(said))}</p>'
+    return f'<p class="of-{path}">{escape(words.gap.join(said))}</p>'
 
 
 def _named(lessons: list[Lesson], words: Words) -> str:
@@ -194,7 +194,7 @@ def _chosen(course: Course, lesson: Lesson, words: Words, link: Link, done: Done
     return (
         f'<section class="mlc-lesson of-{lesson.number}" data-testid="about-{lesson.number}">'
         f"<h2>{lesson.number} {escape(lesson.title)}</h2><p><b>{escape(lesson.question)}</b></p>"
-        f"<p><span>{escape(' '.join(facts))}</span>{opens}</p></section>"
+        f"<p><span>{escape(words.gap.join(facts))}</span>{opens}</p></section>"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from functools import partial
 from html import escape
@@ -11,8 +12,9 @@ from pathlib import Path
 from IPython.display import HTML
 
 from mlc_course import progress
+from mlc_course.course_files import course_folder
 from mlc_course.progress import Done
-from mlc_course.start.course import ENGLISH, Course, Lesson, read_course
+from mlc_course.start.course import ENGLISH, Course, Lesson, known_course
 from mlc_course.start.map_page import Link, map_html
 from mlc_course.start.words import WORDS, Words
 from mlc_course.words import language as spoken_here
@@ -20,14 +22,17 @@ from mlc_course.words import language as spoken_here
 RULES = (resources.files("mlc_course.start") / "page.css").read_text(encoding="utf-8")
 
 
-def start_page(root: Path, language: str, *, link: Link) -> str:
-    """Return the page of the course below a folder; a language without words is English."""
-    words = WORDS.get(language, WORDS[ENGLISH])
-    course, done = read_course(root, language), progress.done()
-    pages = (("notebooks/glossary.ipynb", words.glossary), ("notebooks/index.ipynb", words.ready))
+def start_page(language: str, *, link: Link) -> str:
+    """Return the page; a language without words is English."""
+    language = language if language in WORDS else ENGLISH
+    words, course, done = WORDS[language], known_course(language), progress.done()
+    pages = (
+        ("notebooks/glossary.ipynb", words.glossary),
+        (f"{notebooks(language)}/index.ipynb", words.ready),
+    )
     return "".join(
         (
-            f'<div class="mlc mlc-start" lang="{escape(language)}"><style>{RULES}</style>',
+            f'<div class="mlc mlc-start" lang="{language}"><style>{RULES}</style>',
             _languages(language, words),
             f"<h1>{escape(words.title)}</h1><p>{escape(words.about)}</p>",
             f'<p data-testid="next">{_next(course, words, done, link)}</p>',
@@ -44,8 +49,8 @@ def _languages(chosen: str, words: Words) -> str:
     if len(WORDS) < 2:
         return ""
     options = "".join(
-        f'<option value="{name}"{" selected" if name == chosen else ""}>{escape(each.language)}'
-        "</option>"
+        f'<option value="{name}" lang="{name}"{" selected" if name == chosen else ""}>'
+        f"{escape(each.language)}</option>"
         for name, each in WORDS.items()
     )
     return (
@@ -59,7 +64,8 @@ def _kept(words: Words, done: Done) -> str:
     return (
         f"<p>{escape(words.where.format(file=progress.path()))} "
         f'<button type="button" data-testid="forget"{"" if done else " hidden"} '
-        f'data-really="{escape(words.forget_really)}">{escape(words.forget)}</button></p>'
+        f'data-really="{escape(words.forget_really)}" '
+        f'data-failed="{escape(words.forget_failed)}">{escape(words.forget)}</button></p>'
     )
 
 
@@ -82,22 +88,22 @@ def _anchor(path: str, said: str, link: Link) -> str:
     return f'<a href="{escape(link(path))}" data-path="{escape(path)}">{escape(said)}</a>'
 
 
-def course_map(language: str | None = None, root: Path | None = None) -> HTML:
-    """Return the map with what is done, for the start page's notebook of a language.
-
-    It is the language that is spoken here, unless another one is asked for. Raises ``UsageError``
-    where there are no lessons.
-    """
-    name = language or spoken_here()
-    words = WORDS.get(name, WORDS[ENGLISH])
-    course, done = read_course(root, name), progress.done()
-    shown = map_html(course, words, link=partial(beside, language=name), done=done, name="cell")
+def course_map() -> HTML:
+    """Return the map with what is done, in the language spoken, for a notebook in this folder."""
+    name = spoken_here()
+    folder = os.path.relpath(Path.cwd().resolve(), course_folder())
+    link = partial(posixpath.relpath, start=Path(folder).as_posix())
+    shown = map_html(known_course(name), WORDS[name], link=link, done=progress.done(), name="cell")
     # JupyterLab takes arrow keys for itself inside a notebook.
     keeps = "if (event.key.startsWith('Arrow')) event.stopPropagation()"
-    return HTML(f'<div onkeydown="{keeps}">{shown}</div>')  # type: ignore[no-untyped-call]
+    return HTML(f'<div lang="{name}" onkeydown="{keeps}">{shown}</div>')  # type: ignore[no-untyped-call]
 
 
 def beside(path: str, language: str = ENGLISH) -> str:
     """Return the address of a path for a page in the folder of a language's notebooks."""
-    folder = "notebooks" if language == ENGLISH else f"notebooks/{language}"
-    return posixpath.relpath(path, folder)
+    return posixpath.relpath(path, notebooks(language))
+
+
+def notebooks(language: str) -> str:
+    """Return the folder of a language's notebooks."""
+    return "notebooks" if language == ENGLISH else f"notebooks/{language}"

@@ -36,6 +36,7 @@ class Words:
     last: str  # the last name of a list and the one before
     minutes: str
     stop: str  # at the end of a sentence
+    gap: str  # between two sentences
     hours: str
     hours_and_minutes: str
     builds_on: str
@@ -54,6 +55,7 @@ class Words:
     where: str
     forget: str
     forget_really: str
+    forget_failed: str
     glossary: str
     ready: str
     choose_language: str
@@ -108,6 +110,7 @@ WORDS: dict[str, Words] = {
         last=" and ",
         minutes="{minutes} min",
         stop=".",
+        gap=" ",
         hours="{hours} h",
         hours_and_minutes="{hours} h {minutes} min",
         builds_on="Builds on {lessons}.",
@@ -126,6 +129,7 @@ WORDS: dict[str, Words] = {
         where="What is done comes from your own checks. It is kept on this machine, in {file}.",
         forget="Forget it",
         forget_really="Forget which exercises are done? Your notebooks stay as they are.",
+        forget_failed="It is not forgotten, because the file cannot be removed.",
         glossary="Glossary",
         ready="Is this machine ready?",
         choose_language="Language",
@@ -155,7 +159,7 @@ WORDS: dict[str, Words] = {
         choose_path="路线",
         whole="完整的地图",
         whole_about="箭头从一课指向以它为基础的课。",
-        path_takes="{count} 课，{time}。",
+        path_takes="共 {count} 课，{time}。",
         path_skips="它略去了作为这些课基础的{lessons}。术语表（英文）解释了其中的术语。",
         choose_lesson="课",
         lesson="第 {number} 课",
@@ -164,6 +168,7 @@ WORDS: dict[str, Words] = {
         last="、",
         minutes="{minutes} 分钟",
         stop="。",
+        gap="",
         hours="{hours} 小时",
         hours_and_minutes="{hours} 小时 {minutes} 分钟",
         builds_on="以{lessons}为基础。",
@@ -182,6 +187,7 @@ WORDS: dict[str, Words] = {
         where="完成情况来自你自己的检查。它只保存在这台机器上，位于 {file}。",
         forget="清除记录",
         forget_really="清除练习的完成记录？你的笔记本不受影响。",
+        forget_failed="记录没有清除，因为无法删除这个文件。",
         glossary="术语表（英文）",
         ready="这台机器准备好了吗？",
         choose_language="语言",

@@ -92,6 +92,8 @@ def _wrong(message: Message) -> Iterator[str]:
     for each in said:
         if (here := set(PLACE.findall(each))) != places:
             yield f"other values than in English, {here ^ places}: {_key(message)}"
+        elif places and re.search("[{}]", PLACE.sub("", each)):
+            yield f"a brace that belongs to no value: {_key(message)}"
 
 
 if __name__ == "__main__":

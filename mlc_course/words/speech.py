@@ -32,8 +32,8 @@ _spoken: ContextVar[str | None] = ContextVar("spoken", default=None)
 def language() -> str:
     """Return the language that is spoken here, such as ``zh``.
 
-    The variable ``MLC_COURSE_LANGUAGE`` names it. Without it, the folder of a notebook does: a
-    kernel runs in ``notebooks/zh``. Anything else is English.
+    The variable ``MLC_COURSE_LANGUAGE`` names it. Where it names none that the course speaks, the
+    folder of a notebook does: a kernel runs in ``notebooks/zh``. Anything else is English.
     """
     return _spoken.get() or _known(os.environ.get(LANGUAGE, "")) or _of_folder()
 
@@ -72,11 +72,16 @@ def listed(names: Sequence[str]) -> str:
     return tr("{before} and {last}", before=tr(", ").join(names[:-1]), last=names[-1])
 
 
-def padded(text: str, columns: int, *, right: bool = False) -> str:
-    """Fill a text up with blanks to so many columns of a terminal; Chinese letters take two."""
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    blanks = " " * (columns - len(text) - wide)
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Fill a text up with blanks to so many columns of a terminal."""
+    blanks = " " * (width - columns(text))
     return blanks + text if right else text + blanks
+
+
+def columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes: a Chinese letter two, a mark none."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
 
 
 def script_words(script: str) -> str:

@@ -30,6 +30,13 @@ AWAY_AND_BACK = """async () => {
     await window.jupyterapp.commands.execute(command);
   }
 }"""
+# Whether the whole of what has the focus is above the lesson at the lower edge.
+SEEN = """() => {
+  const { top, bottom } = document.activeElement.getBoundingClientRect();
+  const lesson = document.querySelector('.mlc-chosen-lesson').getBoundingClientRect();
+  const page = document.getElementById('mlc-course-start').getBoundingClientRect();
+  return top >= page.top && bottom <= Math.min(lesson.top, page.bottom) + 1;
+}"""
 RUN = """async (id) => {
   const app = window.jupyterapp, content = app.shell.currentWidget.content;
   content.activeCellIndex = content.widgets.findIndex((cell) => cell.model.id === id);
@@ -173,6 +180,43 @@ def test_the_map_is_used_by_keyboard(start: Page) -> None:
 
 @pytest.mark.browser
 @pytest.mark.slow
+@pytest.mark.parametrize("size", [(1280, 800), (640, 400)], ids=["whole", "zoomed"])
+def test_a_lesson_with_the_focus_is_not_covered(start: Page, size: tuple[int, int]) -> None:
+    """By the lesson that is shown at the lower edge; a zoom of 200 % leaves half of a window."""
+    start.set_viewport_size({"width": size[0], "height": size[1]})
+    start.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    start.get_by_test_id("lesson-0").focus()
+    covered = []
+    for number in range(1, len(read_course().lessons)):
+        start.keyboard.press("ArrowRight")
+        expect(start.get_by_test_id(f"lesson-{number}")).to_be_focused()
+        covered += [number] * (not start.evaluate(SEEN))
+    start.evaluate("() => window.jupyterapp.shell.expandLeft()")
+    start.get_by_test_id("lesson-0").check()
+    assert not covered
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_page_is_where_it_was_when_it_is_drawn_anew(start: Page, home: Path) -> None:
+    start.get_by_test_id("list").locator("summary").click()
+    for name, key in (("zh", "ArrowDown"), ("en", "ArrowUp")):
+        start.get_by_test_id("language").focus()
+        start.keyboard.press(key)
+        expect(start.locator(f".mlc-start[lang={name}]")).to_be_visible()
+        expect(start.get_by_test_id("language")).to_be_focused()
+        expect(start.get_by_test_id("list").locator("table")).to_be_visible()
+        start.screenshot(path=SCREENSHOTS / f"start_page_{name}.png")
+
+    start.route("**/course?*", lambda route: route.abort())
+    start.evaluate(AWAY_AND_BACK)
+    expect(start.locator("#mlc-course-start")).to_contain_text("The map cannot be shown.")
+    start.unroute("**/course?*")
+    show(start)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
 def test_what_is_done_is_shown_and_can_be_forgotten(start: Page, home: Path) -> None:
     expect(start.get_by_test_id("forget")).to_be_hidden()
     tasks = [f"{FIRST.stem}/{name}" for name in (*FIRST.checks[:2], FIRST.blanks[0])]
@@ -188,6 +232,18 @@ def test_what_is_done_is_shown_and_can_be_forgotten(start: Page, home: Path) -> 
     start.get_by_test_id("forget").click()
     expect(about(start, 0)).to_contain_text("0 of 4")
     assert not (home / "progress.json").exists()
+
+    progress.record(tasks, home / "progress.json")
+    show(start)
+    expect(about(start, 0)).to_contain_text("2 of 4")
+    (home / "progress.json").unlink()
+    (home / "progress.json").mkdir()  # what cannot be removed
+    said: list[str] = []
+    start.on("dialog", lambda dialog: (said.append(dialog.message), dialog.accept()))
+    start.get_by_test_id("forget").click()
+    expect(about(start, 0)).to_contain_text("0 of 4")
+    (home / "progress.json").rmdir()
+    assert said[1].startswith("It is not forgotten") and "<" not in said[1]
 
 
 @pytest.mark.browser

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,13 @@ def test_a_lesson_that_is_no_longer_part_of_the_course_is_left(tmp_path: Path) -
     assert (tmp_path / "notebooks/01_b.ipynb").exists()
 
 
-@pytest.mark.parametrize("list_of_files", ["", "[1]", '{"notebooks/00_a.ipynb": 3}', "\xff"])
+@pytest.mark.parametrize(
+    "list_of_files",
+    [
+        *("", "[1]", "[" * 100_000, "\xff"),
+        *('{"notebooks/00_a.ipynb": 3}', '{"notebooks/00_a.ipynb": [3, [], null]}'),
+    ],
+)
 def test_without_a_readable_list_every_other_file_is_the_students(
     tmp_path: Path, list_of_files: str
 ) -> None:
@@ -102,6 +109,38 @@ def test_a_link_and_a_folder_in_the_way_are_left(tmp_path: Path) -> None:
     (tmp_path / INDEX).mkdir()
     assert lay_out(tmp_path, SECOND).kept == [LESSON, INDEX]
     assert (tmp_path / "elsewhere").read_bytes() == b"lesson 0"
+
+
+def test_what_has_the_name_of_a_draft_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_bytes(b"mine")
+    (tmp_path / f".{os.getpid()}.part").symlink_to("mine")
+    lay_out(tmp_path, FIRST)
+    assert contents(tmp_path) == {**FIRST, "mine": b"mine"}
+
+
+def test_two_at_once_do_not_share_a_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Path.write_bytes
+
+    def while_another_begins(path: Path, content: bytes) -> int:
+        written = write(path, content)
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "write_bytes", write)
+            patch.setattr(os, "getpid", lambda: 0)
+            lay_out(tmp_path, FIRST)
+        return written
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", while_another_begins)
+        lay_out(tmp_path, FIRST)
+    assert contents(tmp_path) == FIRST
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_left_alone(tmp_path: Path) -> None:
+    lay_out(tmp_path, FIRST)
+    (tmp_path / LESSON).chmod(0)
+    done = lay_out(tmp_path, SECOND)
+    assert (done.kept, done.new) == ([LESSON], ["notebooks/01_b.ipynb"])
 
 
 @pytest.mark.parametrize("stop", range(1, 6))
@@ -155,11 +194,32 @@ def test_a_full_disk_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(path: Path, content: bytes) -> int:
-        raise OSError(28, "No space left on device", str(path))
+        raise OSError(28, "No space left on device")  # of a write; it names no file
 
     monkeypatch.setattr(Path, "write_bytes", full)
     assert cli.main(["init", str(tmp_path / "mlc")]) == 2
-    assert "No space left" in capsys.readouterr().err
+    assert f"{tmp_path / 'mlc' / LIST}: No space left" in capsys.readouterr().err
+
+
+def test_a_checkout_is_no_folder_of_a_student(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["init", str(ROOT)]) == 2
+    assert "is a checkout" in capsys.readouterr().err and not (ROOT / LIST).exists()
+
+
+def test_a_folder_without_a_name_is_not_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["init", ""])
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_next_command_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "Ada's course"
+    assert cli.main(["init", str(folder)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1].removeprefix("Next: ")
+    assert shlex.split(last.partition(" &&")[0]) == ["cd", str(folder)]
 
 
 def test_links_of_the_notebooks_lead_to_files_that_are_laid_out() -> None:
@@ -175,6 +235,18 @@ def test_links_of_the_notebooks_lead_to_files_that_are_laid_out() -> None:
                 if cell["cell_type"] == "markdown" and target not in files:
                     lost.append(f"{path}: {link}")
     assert not lost
+
+
+def test_pictures_of_the_pages_are_laid_out() -> None:
+    files = course_files.course_files(origin())
+    pages = [path for path in files if path.endswith(".md")]
+    lost = [
+        f"{page}: {picture}"
+        for page in pages
+        for picture in re.findall(r"!\[[^]]*\]\(([^)#:]+)\)", files[page].decode())
+        if os.path.normpath(os.path.join(os.path.dirname(page), picture)) not in files
+    ]
+    assert pages and not lost
 
 
 def test_the_folder_of_the_course_is_found_from_inside(tmp_path: Path) -> None:

@@ -40,7 +40,6 @@ RUNS = {
     "lecture": (["05", "--html", "PAGE"], "slides"),
     "table": (["class.jsonl"], "rows"),
 }
-VERIFY = ("verify", "lora", "lora_fused")
 GRADED_ELSEWHERE = {"grade"}  # tests/grading/course/test_batch.py runs it with --json -
 
 
@@ -115,24 +114,47 @@ def test_nothing_else_reaches_standard_output_from_children_either() -> None:
     assert all(f"from {each}" in done.stderr for each in ("Python", "a child", "C"))
 
 
-def test_a_reader_that_goes_away_is_no_traceback() -> None:
-    command = [sys.executable, "-m", "mlc_course.commands", *VERIFY, "--json", "-"]
+WAYS = pytest.mark.parametrize(
+    ("words", "unbuffered"),
+    [
+        (("verify", "lora", "lora_fused", "--json", "-"), ""),
+        (("completion", "bash"), ""),
+        (("completion", "bash"), "1"),
+    ],
+    ids=["json", "at the end", "at once"],
+)
+
+
+def printing_to(stdout: Any, words: tuple[str, ...], unbuffered: str) -> tuple[int, str]:
+    """The status and the errors of a command that prints to a broken place."""
+    command = [sys.executable, "-m", "mlc_course.commands", *words]
+    given = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=given)
+    return done.returncode, done.stderr
+
+
+@WAYS
+def test_a_reader_that_goes_away_is_no_traceback(words: tuple[str, ...], unbuffered: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True)
+    status, said = printing_to(writer, words, unbuffered)
     os.close(writer)
-    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert status == 1 and "Error" not in said
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_a_full_disk_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["shapes", "bias_gelu", "--json", "/dev/full"]) == 2
     assert "cannot write /dev/full" in capsys.readouterr().err
+
+
+@WAYS
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_standard_output_is_told(words: tuple[str, ...], unbuffered: str) -> None:
     with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "mlc_course.commands", *VERIFY, "--json", "-"]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 2
-    assert "cannot write to standard output" in done.stderr and "Traceback" not in done.stderr
+        status, said = printing_to(full, words, unbuffered)
+    assert status == 2 and "cannot write" in said and "No space left" in said
+    assert "Traceback" not in said and "Exception ignored" not in said
 
 
 @pytest.mark.parametrize("place", ["folder", "file/below", "x" * 300])
@@ -165,6 +187,42 @@ def test_an_input_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixt
     picture = str(tmp_path / "picture.svg")
     assert cli.main(["fuse", "bias_gelu", "--plot", picture, "--json", picture]) == 2
     assert source.read_text() == "not read" and not Path(picture).exists()
+
+
+TWICE = {
+    "table": ["SAME.html", "--html", "SAME.html"],
+    "fuse": ["SAME.txt", "--code", "SAME.txt"],
+    "compile": ["SAME.txt", "--out", "SAME.txt"],
+    "shapes": ["bias_gelu", "--simplify", "SAME", "--buffers", "SAME"],
+    "ladder": ["softmax", "--plot", "SAME.svg", "--roofline", "SAME.svg"],
+    "grade": [".", "--out", "SAME.csv", "--fill", "SAME.csv"],
+}
+
+
+@pytest.mark.parametrize("command", TWICE)
+def test_no_file_that_a_command_names_twice_is_written(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(tmp_path / word) if "SAME" in word else word for word in TWICE[command]]
+    (file,) = {Path(word) for word in words if "SAME" in word}
+    if command not in ("shapes", "ladder"):  # there, neither of the two has to exist
+        file.write_text("mine")
+    assert cli.main([command, *words]) == 2
+    assert "would replace another file of this command" in capsys.readouterr().err
+    assert not file.exists() or file.read_text() == "mine"
+
+
+def test_a_name_of_the_course_is_no_file(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["shapes", "bias_gelu", "--json", "bias_gelu"]) == 0
+    assert document((tmp_path / "bias_gelu").read_text())["command"] == "shapes"
+
+
+def test_a_letter_that_a_terminal_lacks_is_no_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mlc_course.commands", "table", "\u5b66.jsonl"]
+    given = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True)
+    assert done.returncode == 0 and "?.jsonl: nobody has handed in" in done.stdout
 
 
 def test_a_file_of_before_stays_when_the_command_fails(tmp_path: Path) -> None:

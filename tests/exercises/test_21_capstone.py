@@ -74,6 +74,17 @@ WRONG = [
         ),
         "computes something else",
     ),
+    (
+        "late-test",  # hides the division in an operator that has it inside
+        function(
+            "late(text)",
+            "program = read_program(text)",
+            "(div,) = (each for each in program.lines if each.op == 'div')",
+            "norm = Line(div.name, 'rms_norm', div.operands[:1], 'axis=1')",
+            "return [text, str(program.with_lines([norm, program.lines[-1]]))]",
+        ),
+        "an operator that the program does not have",
+    ),
     # 2. Tile it
     ("tiled-test", function("tiled(text, grid, loop)", "return text"), "not one kernel"),
     (
@@ -98,6 +109,11 @@ WRONG = [
         "hunt-test",
         program("Y = matmul(X, W)", "return Y", head="mine(X[rows=64, d=32], W[d, n=16])"),
         "have to be the dimension b",
+    ),
+    (
+        "hunt-test",
+        program("Z = matmul(X, W)", "Y = relu(Z)", "return Y", head="mine(X[b=60, d=32], W[d, n=16])"),
+        "8 has to divide its rows",
     ),
     ("hunt-test", "my_program = 3", "an answer of another kind"),
     # 4. Predict
@@ -131,6 +147,11 @@ WRONG = [
     ),
     ("whole-test", whole("from os import listdir", "return listdir()"), "no such thing"),
     ("whole-test", whole("return open(text)"), "a page cannot have"),
+    (
+        "whole-test",  # a superoptimizer by another name is judged all the same
+        whole("return text").replace("superoptimize(text)", "mine(text)") + "\n\n\nsuperoptimize = mine",
+        "too many kernels",
+    ),
     ("whole-test", whole("return text.__class__"), "no such thing"),
 ]
 RIGHT = [

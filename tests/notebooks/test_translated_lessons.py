@@ -1,7 +1,8 @@
 """Lessons in another language are the English ones: the same cells, the same code, other words.
 
-A translated cell keeps the fingerprint of the English cell that it was made from (``of`` in its
-metadata), so that a change of the English tells which cells to look at.
+A cell with other words keeps the fingerprint of the English cell that it was made from (``of`` in
+its metadata), so that a change of the English tells which cells to look at; in code, words are in
+strings and comments.
 """
 
 from __future__ import annotations
@@ -80,13 +81,18 @@ def cell_faults(ours: Any, theirs: Any) -> Iterator[str]:
         mine, other = known[name], translated[name]
         if mine.cell_type != other.cell_type:
             yield f"{name} is {other.cell_type}, in English {mine.cell_type}"
-        elif mine.cell_type == "code":
-            if not is_same(ast.parse(mine.source), ast.parse(other.source)):
-                yield f"{name} has other code than in English"
-        elif name == GENERATED:
+        elif mine.metadata.get("mlc") != other.metadata.get("mlc"):
+            yield f"{name} has another prediction than in English"
+        elif name == GENERATED or mine.source == other.source:
             continue
+        elif mine.cell_type == "code" and not is_same(
+            ast.parse(mine.source), ast.parse(other.source)
+        ):
+            yield f"{name} has other code than in English"
         elif other.metadata.get("of") != fingerprint(mine.source):
             yield f"{name} is stale: its English is {fingerprint(mine.source)} by now"
+        elif mine.cell_type == "code":
+            continue
         elif Counter(CODE.findall(mine.source)) - Counter(CODE.findall(other.source)):
             yield f"{name} lacks names that its English has in code"
 
@@ -158,6 +164,16 @@ def test_a_change_of_the_english_names_the_cells_to_translate_again() -> None:
     ours.cells.remove(words)
     assert list(cell_faults(ours, theirs)) == [f"{words.id} is in no English lesson"]
     assert list(cell_faults(theirs, ours))[0] == f"{words.id} is not translated"
+
+
+def test_a_change_of_the_words_in_english_code_names_the_cell() -> None:
+    """Answers of a prediction in another order, and another one that is naive, for example."""
+    ours, theirs = (read(path) for path in (english(LESSONS[0]), LESSONS[0]))
+    asked = next(cell for cell in ours.cells if "mlc" in cell.metadata)
+    asked.source = asked.source.replace('"', '"Really? ', 1)
+    assert [each.split(":")[0] for each in cell_faults(ours, theirs)] == [f"{asked.id} is stale"]
+    asked.metadata["mlc"] = {"naive": 2}
+    assert list(cell_faults(ours, theirs)) == [f"{asked.id} has another prediction than in English"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,11 +12,26 @@ from typing import Any
 import pytest
 
 from mlc_course import progress
-from mlc_course.start import WORDS, read_course, start_page
+from mlc_course.start import (
+    WORDS,
+    beside,
+    course_map,
+    known_course,
+    map_html,
+    read_course,
+    start_page,
+)
 from mlc_course.start.for_students import hidden_plugins, hide_from_students
+from mlc_course.words import spoken
 
 ROOT = Path(__file__).parent.parent.parent
 FIRST = read_course().lessons[0]
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(progress.PROGRESS_FILE, str(tmp_path / "progress.json"))
+    return tmp_path / "progress.json"
 
 
 def docs_start_page() -> Any:
@@ -37,17 +54,33 @@ def test_a_lesson_that_was_renamed_makes_the_page_stale(monkeypatch: pytest.Monk
     )
     folders = ("notebooks", "notebooks/zh")
     names = [f"{folder}/index.ipynb" for folder in folders]
-    assert module.stale() == [*names, *(f"{folder}/course_map.svg" for folder in folders)]
+    pictures = [f"{folder}/course_map.svg" for folder in folders]
+    assert module.stale() == ["mlc_course/start/course.json", *names, *pictures]
 
 
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(progress.PROGRESS_FILE, str(tmp_path / "progress.json"))
-    return tmp_path / "progress.json"
+@pytest.mark.parametrize("language", sorted(WORDS))
+def test_the_map_knows_what_the_notebooks_say(language: str) -> None:
+    assert known_course(language) == read_course(ROOT, language)
+
+
+def test_the_map_is_right_whatever_a_student_makes_of_the_notebooks(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell above the title, a copy, a broken file, an exercise that is gone."""
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    (folder / "index.ipynb").write_text('{"cells": []}')
+    own = {"cell_type": "markdown", "metadata": {}, "source": ["My notes"]}
+    for name in ("00_measuring_honestly", "03_notes", "05_loop_reorder-Copy1"):
+        (folder / f"{name}.ipynb").write_text(json.dumps({"cells": [own]}))
+    (folder / "01_primitive_tensor_functions.ipynb").write_text("<<<<<<< HEAD")
+    monkeypatch.chdir(folder)
+    shown = map_html(read_course(ROOT), WORDS["en"], link=beside, done={}, name="cell")
+    assert shown in course_map().data
 
 
 def page(language: str = "en") -> str:
-    return start_page(ROOT, language, link=lambda path: f"/lab/tree/{path}")
+    return start_page(language, link=lambda path: f"/lab/tree/{path}")
 
 
 def test_the_page_tells_what_is_done_and_what_is_next(file: Path) -> None:
@@ -71,7 +104,26 @@ def test_a_broken_record_is_as_if_nothing_were_done(file: Path) -> None:
 
 
 def test_a_language_without_words_is_english() -> None:
-    assert WORDS["en"].about in page("xx")
+    assert page("xx") == page("en") and 'lang="en"' in page("xx")
+
+
+@pytest.mark.parametrize(("folder", "language"), [("", "zh"), ("zh", "en")])
+def test_the_map_of_a_notebook_leads_somewhere_in_any_language(
+    folder: str, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``MLC_COURSE_LANGUAGE=zh make lab`` has the English page speak Chinese."""
+    here = ROOT / "notebooks" / folder
+    monkeypatch.chdir(here)
+    with spoken(language):
+        shown = course_map().data
+    assert WORDS[language].choose_path in shown
+    links = re.findall(r'href="([^"]+)"', shown)
+    assert len(links) > 40 and all((here / link).is_file() for link in links)
+
+
+def test_a_link_to_a_translated_page_is_there() -> None:
+    assert 'data-path="notebooks/index.ipynb"' in page()
+    assert 'data-path="notebooks/zh/index.ipynb"' in page("zh")
 
 
 def test_a_choice_of_languages_is_shown_where_there_are_two(
@@ -79,7 +131,7 @@ def test_a_choice_of_languages_is_shown_where_there_are_two(
 ) -> None:
     assert ('data-testid="language"' in page()) == (len(WORDS) > 1)
     monkeypatch.setitem(WORDS, "xx", WORDS["en"])
-    assert '<option value="xx" selected>' in page("xx")
+    assert '<option value="xx" lang="xx" selected>' in page("xx")
 
 
 def test_students_do_not_meet_the_instructor_s_tools(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def test_strings_of_python_and_of_scripts_are_found_with_their_plurals() -> None
         ("Play", "", "not translated: Play"),
         ("{count} misses", "未命中", "other values than in English, {'{count}'}: {count} misses"),
         ("{count} misses", "{n} 次", "other values than in English"),
+        ("{count} misses", "{count} 次 {}", "a brace that belongs to no value: {count} misses"),
         ("at most {most:,}", "最多 {most}", "other values than in English"),
         ("no such string", "没有", "marked nowhere: no such string"),
     ],

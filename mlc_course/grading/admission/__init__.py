@@ -4,10 +4,11 @@ Read ``admitted_programs`` first.
 """
 
 from mlc_course.grading.admission.admitted_kernels import admitted_function, admitted_kernel
-from mlc_course.grading.admission.admitted_pages import admitted_page, offered_as
+from mlc_course.grading.admission.admitted_pages import OFFERED, admitted_page, offered_as
 from mlc_course.grading.admission.admitted_programs import admit, dtypes
 
 __all__ = [
+    "OFFERED",
     "admit",
     "admitted_function",
     "admitted_kernel",

@@ -22,7 +22,7 @@ from mlc_course.errors import UnmetCheck, UnsafeProgram, check_known
 LONGEST = 14_000  # characters of a page
 LESSON = "mlc_course.lessons.lesson_21_capstone"
 OFFERED: Mapping[str, tuple[str, ...]] = {
-    "collections": ("Counter", "defaultdict", "deque", "namedtuple"),
+    "collections": ("Counter", "defaultdict", "deque"),
     "functools": ("cache", "lru_cache", "partial", "reduce"),
     "itertools": (
         *("accumulate", "chain", "combinations", "count", "groupby", "islice", "pairwise"),
@@ -34,11 +34,12 @@ OFFERED: Mapping[str, tuple[str, ...]] = {
     LESSON: ("Line", "measured", "passes", "read_program", "written"),
 }
 FUNCTIONS = (
-    *("abs", "all", "any", "bool", "dict", "divmod", "enumerate", "filter", "float", "frozenset"),
-    *("hash", "int", "isinstance", "iter", "len", "list", "map", "max", "min", "next", "pow"),
-    *("print", "range", "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple"),
-    *("zip", "Exception", "AssertionError", "IndexError", "KeyError", "NotImplementedError"),
-    *("StopIteration", "TypeError", "ValueError", "ZeroDivisionError"),
+    *("abs", "all", "any", "bool", "chr", "dict", "divmod", "enumerate", "filter", "float"),
+    *("frozenset", "hash", "int", "isinstance", "iter", "len", "list", "map", "max", "min", "next"),
+    *("ord", "pow", "print", "range", "repr", "reversed", "round", "set", "slice", "sorted", "str"),
+    *("sum", "tuple", "zip", "Exception", "AssertionError", "IndexError", "KeyError"),
+    *("NotImplementedError", "RuntimeError", "StopIteration"),
+    *("TypeError", "ValueError", "ZeroDivisionError"),
 )
 NODES = (
     *(ast.Module, ast.ImportFrom, ast.alias, ast.FunctionDef, ast.Lambda, ast.arguments, ast.arg),
@@ -51,8 +52,11 @@ NODES = (
     *(ast.Name, ast.List, ast.Tuple, ast.Slice),
     *(ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
 )
-# Attributes of functions, generators, frames and tracebacks; and a text that reads attributes.
-LEADS_OUT = re.compile(r"_.*|(gi|cr|ag|tb|f|co|func)_.*|format|format_map|mro|with_traceback")
+# Attributes of functions, generators, frames and tracebacks; and a text that reads attributes. The
+# methods of named tuples, such as a Line, lead nowhere.
+LEADS_OUT = re.compile(
+    r"_(?!(replace|asdict)$).*|(gi|cr|ag|tb|f|co|func)_.*|format|format_map|mro|with_traceback"
+)
 _numbers = itertools.count(1)
 
 
@@ -65,8 +69,8 @@ def offered_as(value: object) -> tuple[str, str] | None:
     return None
 
 
-def admitted_page(source: object, name: str) -> Callable[..., Any]:
-    """Return the function ``name`` of a page.
+def admitted_page(source: object) -> Callable[..., Any]:
+    """Return the last function of a page: ``page`` writes what it calls above it.
 
     Raises ``UnsafeProgram`` for a form or a name that is not on the list, and ``UnmetCheck`` for a
     text that is no page.
@@ -92,9 +96,10 @@ def admitted_page(source: object, name: str) -> Callable[..., Any]:
         exec(compile(tree, file, "exec"), namespace)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise UnmetCheck("a page that cannot be read", got=str(error)[:200]) from None
-    made = namespace.get(name)
+    names = [each.name for each in tree.body if isinstance(each, ast.FunctionDef)]
+    made = namespace.get(names[-1]) if names else None
     if not callable(made):
-        raise UnmetCheck("not a function", expected=f"def {name}(text):", got=type(made).__name__)
+        raise UnmetCheck("not a function", expected="def ...(text):", got=type(made).__name__)
     function: Callable[..., Any] = made
     return function
 
@@ -130,7 +135,8 @@ def _faults(tree: ast.Module) -> Iterator[Exception]:
             case ast.Name(name) if name not in known or name.startswith("__"):
                 yield _refused(node, "the page's own names, and plain functions", name)
             case ast.Attribute(attr=attr) if LEADS_OUT.fullmatch(attr):
-                yield _refused(node, "attributes and methods of plain values", f".{attr}")
+                hint = "write an f-string" if attr == "format" else None
+                yield _refused(node, "attributes and methods of plain values", f".{attr}", hint)
             case ast.Attribute(ctx=ast.Store() | ast.Del()):
                 yield _refused(node, "attributes that are read")
             case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.alias(asname=str(name)):
@@ -150,9 +156,12 @@ def _defined(tree: ast.Module) -> Iterator[str]:
                 yield alias or name
 
 
-def _refused(node: ast.AST, expected: str, got: str = "") -> UnsafeProgram:
+def _refused(node: ast.AST, expected: str, got: str = "", hint: str | None = None) -> UnsafeProgram:
     line = getattr(node, "lineno", 1)
     said = got or ast.unparse(node).splitlines()[0][:80]
     return UnsafeProgram(
-        f"line {line} of your page: a page has no such thing", expected=expected, got=said
+        f"line {line} of your page: a page has no such thing",
+        expected=expected,
+        got=said,
+        hint=hint,
     )

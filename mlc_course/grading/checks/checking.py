@@ -151,6 +151,7 @@ def check(subject: Subject, *checks: Check, worth: float | None = None) -> None:
         return
     findings = findings_here(Demand(subject, checks))
     if any(each.verdict is Verdict.UNMET for each in findings):
+        progress.missed(progress.under_way())
         raise NotYet(findings)
     print("\n".join(map(told, findings)))
     progress.met(progress.under_way())
@@ -195,7 +196,7 @@ def _examined(subject: Subject) -> Examined:
             return Examined(bench, call=_copying(subject.answer))
         case Optimized():
             program = subject.draw(PUBLIC_SEED)
-            bench.load_graph(bench.optimize(text, subject.answer.__name__, program), program)
+            bench.load_graph(bench.optimize(text, program), program)
             return Examined(bench)
         case Boxed() | Given():
             bench.load_value(text)

@@ -60,7 +60,7 @@ def read(text: object) -> KernelGraph:
     _readable(text)
     assert isinstance(text, str)
     try:
-        graph = parse(dedent(text))
+        graph = parse(text)
     except CourseError as error:
         raise _located(error) from None
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -248,7 +248,7 @@ class SameProgram:
 
     def inspect(self, subject: Any) -> str:
         """Read the answer, check its limits and compare it with the program."""
-        program = parse(dedent(self.program))
+        program = parse(self.program)
         text = filled(dedent(self.frame), subject) if self.frame else subject
         graph = read(text)
         same_border(graph, program)

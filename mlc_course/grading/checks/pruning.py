@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from textwrap import dedent
 from typing import Any, ClassVar
 
 from mlc_course.errors import UnmetCheck, UsageError
@@ -43,7 +42,7 @@ class Prunes:
 
     def judge(self, answer: Examined) -> str:
         assert answer.call is not None
-        tree, asked = Tree(parse(dedent(self.program)), most=self.operators), _Asked(answer.call)
+        tree, asked = Tree(parse(self.program), most=self.operators), _Asked(answer.call)
         kept, most = _solutions(tree, asked), self.without // self.share
         try:
             levels = tree.pruned(PRUNINGS, asked).count(most)

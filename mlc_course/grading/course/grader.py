@@ -248,7 +248,7 @@ class _Examiner:
                 answer = Examined(self.bench, call=student.function(name))
             case Optimized():
                 program = subject.draw(seed)
-                text = values.to_text([self.pages.optimize(text, name, program), program])
+                text = values.to_text([self.pages.optimize(text, program), program])
                 self.bench.load_graph(*values.from_text(text))
                 answer = Examined(self.bench)
             case Boxed() | Given():

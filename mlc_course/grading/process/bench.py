@@ -151,9 +151,9 @@ class Bench:
         """Read a value."""
         self.subject = values.from_text(text)
 
-    def optimize(self, page: str, name: str, program: str) -> str:
-        """Return, as a value's text, what a page's function ``name`` makes of a program."""
-        function = admitted_page(page, name)
+    def optimize(self, page: str, program: str) -> str:
+        """Return, as a value's text, what a page's last function makes of a program."""
+        function = admitted_page(page)
         try:
             return values.to_text(function(program))
         except Exception as error:

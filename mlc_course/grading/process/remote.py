@@ -75,9 +75,9 @@ class RemoteBench:
         self._ended = ""
         self._ask("load_value", text)
 
-    def optimize(self, page: str, name: str, program: str) -> str:
+    def optimize(self, page: str, program: str) -> str:
         self._ended = ""
-        text = self._ask("optimize", page, name, program)
+        text = self._ask("optimize", page, program)
         if not isinstance(text, str):
             raise UnmetCheck("an answer that cannot be read", got=type(text).__name__)
         return text
@@ -103,6 +103,11 @@ class RemoteBench:
 
     def repeat(self, contestant: str, times: int) -> None:
         self._ask("repeat", contestant, times)
+
+    @property
+    def spent(self) -> float:
+        """Seconds that it has worked, of those that its limits give it."""
+        return self._spent
 
     def stop(self) -> None:
         if self._child is not None:

@@ -83,7 +83,7 @@ class Rewrites:
     """The function returns texts of programs that equal its argument, one of them rewritten.
 
     In one of them, no matmul and no sum reads a quotient, or what was computed from one by
-    operators on single elements.
+    operators on single elements. None has an operator that the argument does not have.
     """
 
     draw: Callable[[int], str]
@@ -100,6 +100,7 @@ class Rewrites:
             raise UnmetCheck("too many texts", expected=f"at most {MOST_TEXTS}", got=len(found))
         for each in found:
             _same(text, each)
+            _no_new_operators(text, each)
         late = [each for each in found if not _divided_early(each)]
         if not late:
             raise UnmetCheck(
@@ -174,6 +175,19 @@ def _same(program: str, text: object) -> None:
         )
 
 
+def _no_new_operators(program: str, text: str) -> None:
+    """Raises ``UnmetCheck`` for an operator that may have the division inside, as softmax has."""
+    known = {*operators(parse(program))}
+    for name in operators(parse(text)):
+        if name not in known:
+            raise UnmetCheck(
+                "a text has an operator that the program does not have",
+                expected=", ".join(sorted(known)),
+                got=name,
+                hint="the division moves: no other operator is needed",
+            )
+
+
 def _divided_early(text: str) -> bool:
     """Tell whether some matmul or sum reads what was made with a division before any sum."""
     program, quotients = read_program(text), set[str]()
@@ -194,7 +208,10 @@ def _stands(text: Any) -> str | None:
     try:
         graph = parse(colleague(str(program)))
     except (CourseError, LookupError, ValueError):
-        return "of this program the colleague makes no graph at all"
+        return (
+            "of this program the colleague makes no graph at all: 8 has to divide its rows, 4 what "
+            "the matmul adds up, and it returns one value"
+        )
     if graph.output_shapes != program.output_shapes:
         return "the colleague cuts the rows of the result, and they have to be the dimension b"
     if verify(program, graph).equal:

@@ -7,9 +7,14 @@ of its own.
 
 from __future__ import annotations
 
+import errno
 import html
 import json
+import math
+import os
 import stat
+import time
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,12 +35,14 @@ from mlc_course.grading.process import (
 from mlc_course.lessons.lesson_21_capstone.families import PRACTICE, practice
 from mlc_course.lessons.lesson_21_capstone.plain_programs import Moved, measured
 from mlc_course.units import plural
+from mlc_course.words import columns, padded
 
 CLASS_PROGRAMS: Mapping[str, str] = {
     f"{family}_{number}": practice(family, seed=number) for family in PRACTICE for number in (1, 2)
 }
 LONGEST_LINE, LONGEST_NAME = 20_000, 40  # characters
-MOST_BYTES, MOST_LINES = 16 << 20, 5_000  # of the file
+MOST_BYTES, MOST_LINES = 16 << 20, 20_000  # of the file
+LONGEST_SENTENCE, MOST_SHOWN = 160, 20  # about lines and graphs, below a table
 SHARED = 160 * 1024  # bytes that a block may hold
 
 
@@ -48,10 +55,16 @@ class Entry(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a graph has been found to be; ``ratio`` is its speed in units of the unfused program."""
+    """What a graph has been found to be; ``ratio`` is its speed in units of the unfused program.
+
+    ``mark`` is a word on why it may mislead; ``fault``, why there is none although it was asked
+    for.
+    """
 
     moved: Moved
-    ratio: float | None
+    ratio: float | None = None
+    mark: str = ""
+    fault: str = ""
 
 
 class Row(NamedTuple):
@@ -62,26 +75,53 @@ class Row(NamedTuple):
     launches: int
     share: float
     ratio: float | None
+    mark: str
 
 
 def hand_in(superoptimize: Callable[[str], str], student: str, path: str | Path) -> None:
     """Append what a superoptimizer makes of the class's programs to the class's file.
 
-    Raises ``UsageError`` for a name that is too long, or a file that cannot be written.
+    Raises ``UsageError`` for a name that is too long, for what is no graph's text, and for a file
+    that cannot be written.
     """
-    name = printable(" ".join(str(student).split()))
+    name = _as_name(student)
     if not name or len(name) > LONGEST_NAME:
         raise UsageError("a name", expected=f"1 to {LONGEST_NAME} letters", got=student)
     lines = []
     for program, text in CLASS_PROGRAMS.items():
-        entry = {"student": name, "program": program, "graph": str(superoptimize(text))}
-        lines.append(json.dumps(entry) + "\n")
+        graph = superoptimize(text)
+        line = json.dumps({"student": name, "program": program, "graph": str(graph)})
+        if not isinstance(graph, str) or len(line) > LONGEST_LINE:
+            raise UsageError(
+                f"no graph of {program}; nothing is handed in",
+                expected=f"a text that takes at most {LONGEST_LINE:,} characters as JSON",
+                got=f"{len(line):,}" if isinstance(graph, str) else type(graph).__name__,
+            )
+        lines.append(f"{line}\n")
     try:
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write("".join(lines))
+        # An empty line first ends what a writer has left that was stopped in the middle.
+        _append(Path(path), "".join(("\n", *lines)).encode())
     except OSError as error:
         raise UsageError(f"{path} cannot be written", got=error.strerror) from None
     print(f"{name}: {plural(len(lines), 'graph')} handed in to {path}")
+
+
+def _append(path: Path, content: bytes) -> None:
+    """Append in one call, so that nobody else's lines come between these."""
+    try:
+        # Not to be made anew: in a folder such as /tmp, Linux then refuses a file of somebody else.
+        file = os.open(path, os.O_WRONLY | os.O_APPEND)
+    except FileNotFoundError:
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    with open(file, "ab", buffering=0) as stream:
+        written = stream.write(content)
+    if written != len(content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _as_name(student: object) -> str:
+    """Return a name as a table shows it: on one line, each letter in its composed form."""
+    return printable(unicodedata.normalize("NFC", " ".join(str(student).split())))
 
 
 def handed_in(path: Path) -> tuple[list[Entry], list[str]]:
@@ -91,16 +131,9 @@ def handed_in(path: Path) -> tuple[list[Entry], list[str]]:
     ``UsageError`` for what is no plain file, or larger than a class's.
     """
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-            raise UsageError(
-                f"{path} is not a class's file",
-                expected=f"a plain file of at most {MOST_BYTES:,} bytes",
-                got=f"{found.st_size:,} bytes" if stat.S_ISREG(found.st_mode) else "another kind",
-            )
-        text = path.read_bytes().decode("utf-8", errors="replace")
+        text = _content(path).decode("utf-8", errors="replace")
     except FileNotFoundError:
-        return [], [f"{path}: nobody has handed in anything yet"]
+        return [], [f"{printable(str(path))}: nobody has handed in anything yet"]
     except OSError as error:
         raise UsageError(f"{path} cannot be read", got=error.strerror) from None
     entries, faults = [], []
@@ -113,7 +146,23 @@ def handed_in(path: Path) -> tuple[list[Entry], list[str]]:
             faults.append(f"line {number} is skipped: {printable(str(error))[:80]}")
     if len(lines) - 1 > MOST_LINES:
         faults.append(f"only the first {MOST_LINES:,} lines are read")
+    elif lines[-1].strip():
+        faults.append(f"line {len(lines)} has no end yet")
     return entries, faults
+
+
+def _content(path: Path) -> bytes:
+    """Read what has been opened, whatever takes its name meanwhile; a pipe is not waited for."""
+    with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as file:
+        plain = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        content = file.read(MOST_BYTES + 1) if plain else b""
+    if not plain or len(content) > MOST_BYTES:
+        raise UsageError(
+            f"{path} is not a class's file",
+            expected=f"a plain file of at most {MOST_BYTES:,} bytes",
+            got="more" if plain else "another kind",
+        )
+    return content
 
 
 def _entry(line: str) -> Entry:
@@ -127,7 +176,7 @@ def _entry(line: str) -> Entry:
         raise ValueError("a field that is not a text")
     if found["program"] not in CLASS_PROGRAMS:
         raise ValueError(f"no program of the class: {found['program'][:40]}")
-    student = printable(" ".join(found["student"].split()))
+    student = _as_name(found["student"])
     if not student or len(student) > LONGEST_NAME:
         raise ValueError(f"a name of 1 to {LONGEST_NAME} letters is missing")
     return Entry(student, found["program"], found["graph"])
@@ -141,38 +190,59 @@ class ClassTable:
     limits: Limits = field(default_factory=lambda: Limits(seconds=600, request_seconds=30))
     known: dict[tuple[str, str], Result | str] = field(default_factory=dict)
 
-    def judge(self, entries: Sequence[Entry]) -> list[str]:
-        """Judge the graphs that are new; returns a sentence for each that is refused."""
-        new = [key for key in dict.fromkeys((e.program, e.graph) for e in entries)]
-        new = [key for key in new if key not in self.known]
-        bench = RemoteBench(self.limits, BUBBLEWRAP if has_bubblewrap() else RLIMITS)
+    def judge(self, entries: Sequence[Entry], *, patience: float = math.inf) -> list[str]:
+        """Judge graphs that are new, for so many seconds; returns a sentence for each trouble.
+
+        Another call goes on where this one has stopped.
+        """
+        new = [key for key in dict.fromkeys(map(_key, entries)) if key not in self.known]
+        ends, bench = time.monotonic() + patience, self._bench()
         try:
-            for program, graph in new:
+            for place, (program, graph) in enumerate(new):
+                if place and time.monotonic() > ends:
+                    break
+                if bench.spent > self.limits.seconds / 2:  # of which a graph has half for itself
+                    bench.stop()
+                    bench = self._bench()
                 self.known[program, graph] = self._judged(bench, CLASS_PROGRAMS[program], graph)
         finally:
             bench.stop()
-        return [
-            f"{each.student}, {each.program}: {why}"
-            for each in dict.fromkeys(entries)
-            if isinstance(why := self.known[each.program, each.graph], str)
-        ]
+        said = [(each, self._trouble(each)) for each in dict.fromkeys(entries)]
+        return [f"{each.student}, {each.program}: {why}" for each, why in said if why]
+
+    def waiting(self, entries: Sequence[Entry]) -> int:
+        """Return how many graphs are not judged yet."""
+        return len({*map(_key, entries)} - self.known.keys())
+
+    def _bench(self) -> RemoteBench:
+        return RemoteBench(self.limits, BUBBLEWRAP if has_bubblewrap() else RLIMITS)
 
     def _judged(self, bench: RemoteBench, program: str, graph: str) -> Result | str:
+        answer = Examined(bench)
         try:
             bench.load_graph(values.to_text(graph), program)
-            answer = Examined(bench)
             same_graph().judge(answer)
             moves(measured(program).launches, left=1.0, shared=SHARED).judge(answer)
-            ratio = race(answer, UNFUSED).ratio if self.timed else None
-            return Result(measured(graph), ratio)
+            found = Result(measured(graph))
         except CourseError as error:
-            return printable(error.what)[:120]
+            return _said(error)
+        if not self.timed:
+            return found
+        try:
+            seen = race(answer, UNFUSED)
+            return found._replace(ratio=seen.ratio, mark=seen.mark)
+        except CourseError as error:
+            return found._replace(fault=f"equal, but not timed: {_said(error)}")
+
+    def _trouble(self, entry: Entry) -> str:
+        found = self.known.get(_key(entry), "")
+        return found if isinstance(found, str) else found.fault
 
     def rows(self, entries: Sequence[Entry]) -> list[Row]:
         """Return a row for each student, with the best graph of each program, the best first."""
         best: dict[str, dict[str, Result]] = {}
         for each in entries:
-            found = self.known[each.program, each.graph]
+            found = self.known.get(_key(each))
             of_student = best.setdefault(each.student, {})
             if isinstance(found, Result) and (
                 each.program not in of_student or found.moved < of_student[each.program].moved
@@ -180,6 +250,17 @@ class ClassTable:
                 of_student[each.program] = found
         rows = [_row(student, found) for student, found in best.items()]
         return sorted(rows, key=lambda row: (-row.solved, row.share, row.student))
+
+
+def _key(entry: Entry) -> tuple[str, str]:
+    return entry.program, entry.graph
+
+
+def _said(error: CourseError) -> str:
+    """Return an error on one line, with what it got: for an end of a process that is the reason."""
+    text = error.what if error.got is None else f"{error.what}: {error.got}"
+    said = printable(" ".join(text.split()))
+    return said if len(said) <= LONGEST_SENTENCE else f"{said[: LONGEST_SENTENCE - 3]}..."
 
 
 def _row(student: str, found: Mapping[str, Result]) -> Row:
@@ -194,6 +275,7 @@ def _row(student: str, found: Mapping[str, Result]) -> Row:
         sum(result.moved.launches for result in found.values()),
         geometric_mean(shares) if shares else 1.0,
         geometric_mean(ratios) if ratios else None,
+        next((result.mark for result in found.values() if result.mark), ""),
     )
 
 
@@ -201,7 +283,7 @@ def words(row: Row) -> tuple[str, str, str, str, str]:
     """Return a row as the table writes it."""
     if not row.solved:
         return row.student, f"0 of {len(CLASS_PROGRAMS)}", "", "", ""
-    speed = "" if row.ratio is None else f"{row.ratio:.2f} times as fast"
+    speed = "" if row.ratio is None else f"{row.ratio:.2f} times as fast{row.mark}"
     solved = f"{row.solved} of {len(CLASS_PROGRAMS)}"
     return row.student, solved, str(row.launches), f"{row.share:.2f}", speed
 
@@ -209,14 +291,20 @@ def words(row: Row) -> tuple[str, str, str, str, str]:
 HEADS = ("student", "programs solved", "launches", "share of bytes", "beside unfused")
 
 
-def as_text(rows: Sequence[Row]) -> str:
-    """Return the table for a terminal."""
+def as_text(rows: Sequence[Row], faults: Sequence[str] = ()) -> str:
+    """Return the table for a terminal, and the first sentences of what is wrong."""
     lines = [HEADS, *map(words, rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADS))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+    widths = [max(columns(line[place]) for line in lines) for place in range(len(HEADS))]
+    table = [
+        "  ".join(padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
-    )
+    ]
+    return "\n".join((*table, *_first(faults)))
+
+
+def _first(faults: Sequence[str]) -> list[str]:
+    more = len(faults) - MOST_SHOWN
+    return [*faults[:MOST_SHOWN], *([f"and {more:,} more, see --json"] if more > 0 else [])]
 
 
 def as_page(rows: Sequence[Row], faults: Sequence[str], *, seconds: int | None = None) -> str:
@@ -227,7 +315,7 @@ def as_page(rows: Sequence[Row], faults: Sequence[str], *, seconds: int | None =
         return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
 
     body = "\n".join(f"<tr>{line('td', words(row))}</tr>" for row in rows)
-    said = "".join(f"<li>{html.escape(fault)}</li>" for fault in faults)
+    said = "".join(f"<li>{html.escape(fault)}</li>" for fault in _first(faults))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">{again}<title>Superoptimizers of the class</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">

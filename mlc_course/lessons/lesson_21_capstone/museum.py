@@ -74,7 +74,7 @@ BY_THE_SEARCH: Mapping[str, tuple[str, str]] = {
     ),
     "found_in_two_kernels": (
         "Found in two kernels",
-        "The same, with the summed dimension cut into four, so that each block loads less of X.",
+        "The same, with the summed dimension in four parts: each block loads a quarter of X.",
     ),
 }
 

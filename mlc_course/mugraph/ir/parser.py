@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from textwrap import dedent
 from typing import Any
 
 from mlc_course.errors import CourseError, GraphError, check_known
@@ -30,11 +31,12 @@ class _Line:
 def parse(text: str, operators: Iterable[Op] = ops.OPERATORS) -> KernelGraph:
     """The graph that a text describes; ``parse(str(graph)) == graph``.
 
-    Raises ``GraphError`` or ``ShapeError``, with the number and the text of the line.
+    A text may be indented as a whole. Raises ``GraphError`` or ``ShapeError``, with the number and
+    the text of the line.
     """
     lines = [
         _Line(number, (len(line) - len(line.lstrip())) // 2, line.split("#")[0].strip())
-        for number, line in enumerate(text.splitlines(), 1)
+        for number, line in enumerate(dedent(text).splitlines(), 1)
         if line.split("#")[0].strip()
     ]
     return _Reader(lines, {op.name: op for op in operators}).graph()

@@ -43,7 +43,7 @@ def body(*lines: str) -> str:
 
 
 def test_an_honest_page_runs() -> None:
-    assert admitted_page(HONEST, "f")("a\nb") == "a2"
+    assert admitted_page(HONEST)("a\nb") == "a2"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,10 @@ def test_an_honest_page_runs() -> None:
         body("return '{0.__class__}'.format(text)"),
         body("return '{x.__class__}'.format_map({'x': text})"),
         body("return text.join.__self__"),
+        body("return text._replace.__globals__"),
+        body("return text._make"),
+        body("return text._replaced"),
+        "from collections import namedtuple\n" + body("return namedtuple('A', 'x')"),
         "from mlc_course.lessons.lesson_21_capstone import Line\n"
         + body("return Line.__new__.__globals__"),
         "from mlc_course.lessons.lesson_21_capstone import Line\n"
@@ -98,21 +102,45 @@ def test_an_honest_page_runs() -> None:
 )
 def test_what_leads_out_of_plain_values_is_refused(page: str) -> None:
     with pytest.raises(CourseError) as refused:
-        admitted_page(page, "f")
+        admitted_page(page)
     assert isinstance(refused.value, UnsafeProgram | UnmetCheck)
 
 
 @pytest.mark.parametrize(
     "page",
-    ["", "def g(text):\n    return text", "f = 3", "def f(:", "(" * 5000, "x = 1\0", "not " * 4000],
+    [
+        "",
+        "f = 3",
+        "def f(text):\n    return text\nf = 3",
+        "def f(:",
+        "(" * 5000,
+        "x = 1\0",
+        "not " * 4000,
+    ],
 )
 def test_what_is_no_page_is_told(page: str) -> None:
     with pytest.raises(CourseError):
-        admitted_page(page, "f")
+        admitted_page(page)
+
+
+def test_the_last_function_is_the_page_s_and_named_tuples_keep_their_methods() -> None:
+    helper = "def g(text):\n    return text\n\n"
+    line = "from mlc_course.lessons.lesson_21_capstone import Line\n"
+    for source in (
+        helper + body("return g(text)"),
+        line + body("return Line('a', 'b', ())._replace(name=text)._asdict()['name']"),
+        body("return chr(ord(text[slice(0, 1)]))"),
+    ):
+        assert admitted_page(source)("x") == "x"
+
+
+def test_format_is_told_of_f_strings() -> None:
+    with pytest.raises(UnsafeProgram, match="f-string"):
+        admitted_page(body("return '{}'.format(text)"))
 
 
 def test_a_page_sees_no_more_than_what_is_on_the_list() -> None:
-    function = admitted_page(body("return text"), "f")
+    function = admitted_page(body("return text"))
     builtins = function.__globals__["__builtins__"]
     assert not {"open", "eval", "exec", "getattr", "__import__", "type", "vars"} & builtins.keys()
 
@@ -124,7 +152,7 @@ def test_the_search_does_not_fit_on_a_page() -> None:
         archive.add(folder, filter=lambda each: None if "__pycache__" in each.name else each)
     assert len(base64.b85encode(zlib.compress(packed.getvalue(), 9))) > 2.5 * LONGEST
     with pytest.raises(UnmetCheck, match="does not fit on a page"):
-        admitted_page("#" * LONGEST + "\n" + body("return text"), "f")
+        admitted_page("#" * LONGEST + "\n" + body("return text"))
 
 
 def test_what_is_offered_is_no_module_and_is_known_by_its_identity() -> None:

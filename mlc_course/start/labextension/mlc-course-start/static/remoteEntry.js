@@ -3,6 +3,7 @@
 // webpack's containers.
 (() => {
   const COMMAND = "mlc-course:start", KEPT = "mlc-course:start:";
+  const TRANSLATED = /(?:^|\/)notebooks\/([a-z]{2})\/[^/]*$/;
   const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 52 52">
     <path d="M12 14H40V38H12" fill="none" stroke="#e69f00" stroke-width="4"/>
     <g fill="#0072b2"><circle cx="12" cy="14" r="8"/><circle cx="40" cy="14" r="8"/>
@@ -45,25 +46,35 @@
       }
 
       async refresh() {
+        const asked = this.asked = Symbol();
         let page;
         try {
           page = await this.ask("GET");
         } catch (error) {
-          this.node.textContent = `The map cannot be shown. ${error.message}`;
-          return;
+          page = error;
         }
-        if (page === this.page) return;
+        if (asked !== this.asked || page === this.page) return; // a later answer is on its way
         this.page = page;
-        const top = this.node.scrollTop;
-        const chosen = [...this.node.querySelectorAll("input:checked")].map((each) => each.className);
-        const focused = this.node.querySelector("input:focus")?.className;
+        if (page instanceof Error) this.node.textContent = `The map cannot be shown. ${page.message}`;
+        else this.put(page);
+      }
+
+      // What was chosen, opened and focused in the page before is so in the new one.
+      put(page) {
+        const named = (what) =>
+          [...this.node.querySelectorAll(what)].map((each) => each.dataset.testid);
+        const find = (name) => this.node.querySelector(`[data-testid="${name}"]:not([hidden])`);
+        const top = this.node.scrollTop, chosen = named("input:checked");
+        const opened = named("details[open]"), [focused] = named(":focus");
+        const isFocused = this.node.contains(document.activeElement);
         this.node.innerHTML = page;
         const path = localStorage.getItem(`${KEPT}path`);
-        for (const name of chosen.length ? chosen : [`p-${path}`]) {
-          const input = this.node.querySelector(`input.${name}`);
+        for (const name of chosen.length ? chosen : [`path-${path}`]) {
+          const input = find(name);
           if (input) input.checked = true;
         }
-        if (focused) this.node.querySelector(`input.${focused}`)?.focus();
+        for (const name of opened) find(name).open = true;
+        if (isFocused) (find(focused) ?? this.node).focus({ preventScroll: true });
         this.node.scrollTop = top;
       }
 
@@ -75,9 +86,9 @@
           event.preventDefault();
           this.open(link);
         }
-        const { really } = event.target.dataset;
+        const { really, failed } = event.target.dataset;
         if (really && window.confirm(really)) {
-          await this.ask("DELETE");
+          await this.ask("DELETE").catch((error) => window.alert(`${failed} ${error.message}`));
           this.refresh();
         }
       }
@@ -131,6 +142,13 @@
         });
         launcher?.add({ command: COMMAND, category: "Other", rank: 0 });
         palette?.addItem({ command: COMMAND, category: "Course" });
+        // A screen reader speaks a translated notebook in its language.
+        app.docRegistry.addWidgetExtension("Notebook", {
+          createNew: (panel, context) => {
+            const [, language] = TRANSLATED.exec(context.path) ?? [];
+            if (language) panel.content.node.lang = language;
+          },
+        });
         restorer?.restore(tracker, { command: COMMAND, name: () => "start" });
         // Whoever opens JupyterLab and no file in particular begins here.
         const isFile = /\/tree\//.test(window.location.pathname);
