@@ -171,7 +171,7 @@ _CHEATS = (
     Cheat(programs.data_as_an_index, "the index depends on data, or may overflow"),
     Cheat(programs.endless_while, "got       While"),
     Cheat(programs.threads, "a loop that is not allowed"),
-    Cheat(programs.long_loops, "the program ended the process it ran in"),
+    Cheat(programs.long_loops, "the process of the program has ended"),
     Cheat(programs.enormous_buffers, "the program allocates too much"),
     Cheat(programs.enormous_code, "the program is too large to be compiled"),
     Cheat(programs.enormous_vectors, "the program is too large to be compiled"),

@@ -125,7 +125,7 @@ def grade(exam: Exam, submission: Submission, *, seed: int, limits: Limits, sand
     except CourseError as error:
         return refused(submission, exam, f"{error.what}: {error.got}" if error.got else error.what)
     asked_last = max(i for i, step in enumerate(steps) if isinstance(step, Examine))
-    benches = RemoteBench(limits, sandbox), RemoteBench(limits, sandbox)
+    benches = RemoteBench(limits, sandbox), RemoteBench(_for_pages(limits, exam), sandbox)
     examiner = _Examiner(exam, *benches, _seed(seed, submission))
     try:
         # In this order: what asks a hidden check is started when all that is shown has been said.
@@ -147,6 +147,16 @@ def grade(exam: Exam, submission: Submission, *, seed: int, limits: Limits, sand
         sandbox,
         time.monotonic() - began,
     )
+
+
+def _for_pages(limits: Limits, exam: Exam) -> Limits:
+    """Limits in which a page may run out of time on each of its programs, twice, and lose no other.
+
+    What is asked again (``_findings``) takes its time again.
+    """
+    demands = [each for test in exam.tests for each in test.demands]
+    asked = sum(isinstance(each.subject, Optimized) for each in demands)
+    return replace(limits, seconds=limits.seconds + 2 * asked * limits.request_seconds)
 
 
 def _seed(secret: int, submission: Submission) -> int:

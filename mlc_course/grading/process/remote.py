@@ -116,7 +116,7 @@ class RemoteBench:
 
     def _ask(self, method: str, *arguments: Any) -> Any:
         if self._ended:
-            raise UnmetCheck("the program ended the process it ran in", got=self._ended)
+            raise UnmetCheck("the process of the program has ended", got=self._ended)
         if self._child is None:
             limits = replace(self.limits, seconds=2 * self.limits.seconds)  # cells run meanwhile
             self._child = Child("mlc_course.grading.process.bench_process", limits, self.sandbox)
@@ -129,7 +129,7 @@ class RemoteBench:
             self._ended = str(error)
             self.ends += 1
             self.stop()
-            raise UnmetCheck("the program ended the process it ran in", got=str(error)) from None
+            raise UnmetCheck("the process of the program has ended", got=str(error)) from None
         finally:
             self._spent += time.monotonic() - began
         return _told(values.from_text(reply)).get("value")

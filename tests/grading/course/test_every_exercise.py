@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mlc_course.grading.course.exam import read_exam
-from mlc_course.grading.course.grader import GRADED, Marks, grade
+from mlc_course.grading.course.grader import GRADED, Marks, _for_pages, grade
 from mlc_course.grading.course.submission import Submission
 from mlc_course.grading.process import BUBBLEWRAP, RLIMITS, Limits, has_bubblewrap
 
@@ -44,3 +44,10 @@ def test_a_solution_earns_everything(assignment: str) -> None:
     marks = graded(assignment, "solutions")
     assert marks.points == marks.out_of > 0, told(marks)
     assert not marks.remarks
+
+
+def test_a_page_has_time_to_run_out_of_it_on_every_program_twice() -> None:
+    exams = [read_exam(ROOT / "solutions" / name / f"{name}.ipynb") for name in ASSIGNMENTS]
+    more = {exam.assignment: _for_pages(LIMITS, exam).seconds - LIMITS.seconds for exam in exams}
+    assert more.pop("21_capstone") >= 2 * 8 * LIMITS.request_seconds
+    assert not any(more.values())

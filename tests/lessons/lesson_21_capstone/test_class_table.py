@@ -98,7 +98,7 @@ class SlowBench:
 
     def load_graph(self, text: str, program: str) -> None:
         self.spent += 200
-        raise UnmetCheck("the program ended the process it ran in", got=f"after {self.spent:g} s")
+        raise UnmetCheck("the process of the program has ended", got=f"after {self.spent:g} s")
 
     def stop(self) -> None:
         pass
