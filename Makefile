@@ -65,7 +65,7 @@ lab: .venv/.lab ## open the lessons in JupyterLab, or print the address
 test: lint ## every kind of test: lint, types, unit tests, notebooks, browser; 45 minutes
 	$(PYTEST)
 
-quick: setup ## the tests that answer soonest; 13 minutes
+quick: setup ## the tests that answer soonest; a quarter of an hour
 	$(PYTEST) -m 'not slow and not notebook and not browser'
 
 test-long: setup ## what draws its cases, with fresh seeds, for MINUTES=20; prints how many it tried
