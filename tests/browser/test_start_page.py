@@ -31,6 +31,10 @@ AWAY_AND_BACK = """async () => {
   }
 }"""
 # Whether the whole of what has the focus is above the lesson at the lower edge.
+LIES_ON = """selectors => {
+  const [one, other] = selectors.map(each => document.querySelector(each).getBoundingClientRect());
+  return ["x", "y", "width", "height"].every(side => Math.abs(one[side] - other[side]) < 2);
+}"""
 SEEN = """() => {
   const { top, bottom } = document.activeElement.getBoundingClientRect();
   const lesson = document.querySelector('.mlc-chosen-lesson').getBoundingClientRect();
@@ -260,12 +264,7 @@ def test_the_map_fits_into_narrow_windows_and_into_both_themes(start: Page, them
             "() => { const page = document.getElementById('mlc-course-start');"
             "return page.scrollWidth <= page.clientWidth; }"
         )
-        box, button = (
-            each.bounding_box()
-            for each in (start.locator(f".c{columns} .l05 .card"), start.get_by_test_id("lesson-5"))
-        )
-        assert box and button
-        assert all(abs(box[side] - button[side]) < 2 for side in ("x", "y", "width", "height"))
+        start.wait_for_function(LIES_ON, arg=[f".c{columns} .l05 .card", "[data-testid=lesson-5]"])
         name = re.sub(r"\W+", "_", theme).lower()
         start.screenshot(path=SCREENSHOTS / f"start_page_{name}_{width}.png")
     start.evaluate(THEME, "JupyterLab Light")

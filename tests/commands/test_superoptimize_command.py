@@ -343,14 +343,6 @@ def test_a_file_of_operators_may_import_its_neighbour(tmp_path: Path) -> None:
     assert search(capped, "--operators", mine) == superoptimize.FOUND
 
 
-def test_graphs_of_an_earlier_search_go(tmp_path: Path) -> None:
-    (tmp_path / "gated_mlp_77.txt").write_text("old")
-    (tmp_path / "gated_mlp_notes.txt").write_text("mine")
-    assert search("gated_mlp", "--out", str(tmp_path)) == superoptimize.FOUND
-    assert not (tmp_path / "gated_mlp_77.txt").exists()
-    assert (tmp_path / "gated_mlp_notes.txt").read_text() == "mine"
-
-
 def test_a_refused_search_leaves_nothing_behind(tmp_path: Path) -> None:
     out, file = tmp_path / "out", tmp_path / "json" / "found.json"
     assert search("no_such", "--out", str(out), "--json", str(file)) == USAGE_STATUS

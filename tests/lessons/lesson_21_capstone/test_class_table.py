@@ -111,7 +111,7 @@ def test_a_graph_has_time_of_its_own_and_a_refusal_says_the_reason(
     file.write_text("".join(line(graph=f"{number}") for number in range(4)))
     monkeypatch.setattr(ClassTable, "_bench", lambda _: SlowBench())
     said = ClassTable().judge(handed_in(file)[0])
-    assert [each.partition(" in: ")[2] for each in said] == ["after 200 s", "after 400 s"] * 2
+    assert [each.partition(" ended: ")[2] for each in said] == ["after 200 s", "after 400 s"] * 2
 
 
 def test_judging_is_stopped_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
