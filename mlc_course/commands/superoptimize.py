@@ -388,7 +388,7 @@ def written_before(name: str, folder: Path) -> list[Path]:
     for path in folder.glob(f"{name}_*.txt"):
         if not path.stem.removeprefix(f"{name}_").isdecimal():
             continue
-        if not path.is_file() or not path.read_bytes().startswith(MARK.encode()):
+        if not _is_marked(path):
             raise UsageError(
                 f"--out {folder}: a graph would be written over a file that is not a search's",
                 expected=f"no file of your own named {name}_NUMBER.txt there",
@@ -397,6 +397,17 @@ def written_before(name: str, folder: Path) -> list[Path]:
             )
         found.append(path)
     return found
+
+
+def _is_marked(path: Path) -> bool:
+    """Tell whether a search wrote this file; it did not where nothing can be read."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(MARK)) == MARK.encode()
+    except OSError:
+        return False
 
 
 def write(tally: Tally, folder: Path) -> None:

@@ -82,6 +82,13 @@ def test_a_search_removes_graphs_of_an_earlier_one_and_nothing_else(
     assert search(str(mine), "--out", str(tmp_path)) == 2
     assert "a file that is not a search's" in capsys.readouterr().err
     assert mine.read_text() == str(workload("lora"))
+    mine.unlink()
+    mine.mkdir()
+    assert search(*arguments) == 2
+    mine.rmdir()
+    mine.symlink_to("nowhere")
+    assert search(*arguments) == 2
+    assert mine.is_symlink() and all(each.exists() for each in graphs)
 
 
 def test_the_second_time_nothing_is_searched(

@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a graph has been found to be; ``ratio`` is its speed in units of the unfused program.
+    """A graph as it was judged; ``ratio`` is its speed in units of the unfused program.
 
     ``mark`` is a word on why it may mislead; ``fault``, why there is none although it was asked
     for.
