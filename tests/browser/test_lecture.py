@@ -143,6 +143,22 @@ def go_to(page: Page, headline: str) -> None:
     expect(slide(page).locator("h1, h2").first).to_contain_text(headline)
 
 
+def type_and_run(page: Page, code: str) -> None:
+    slide(page).locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(code)
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Escape")
+
+
+def wait_for_file(path: Path) -> None:
+    for _ in range(10 * PATIENCE_S):
+        if path.exists():
+            return
+        time.sleep(0.1)
+    pytest.fail(f"{path.name} was never written")
+
+
 def wait_for_question(votes: str, name: str) -> None:
     for _ in range(10 * PATIENCE_S):
         with urllib.request.urlopen(f"{votes}/now", timeout=PATIENCE_S) as reply:
@@ -329,16 +345,8 @@ def test_a_cell_that_fails_here_keeps_its_recording(changed: Callable[[Change], 
         expect(origin).to_have_text("live")
 
 
-def test_no_code_that_is_typed_stops_the_lecture(lecture: Lecture) -> None:
+def test_no_code_that_is_typed_stops_the_lecture(lecture: Lecture, tmp_path: Path) -> None:
     page = lecture.page
-
-    def type_and_run(code: str) -> None:
-        slide(page).locator(".cm-content").click()
-        page.keyboard.press("Control+A")
-        page.keyboard.insert_text(code)
-        page.keyboard.press("Shift+Enter")
-        page.keyboard.press("Escape")
-
     wait_until_live(page)
     go_to(page, "How far does each loop jump")
     origin, result = slide(page).locator(".origin"), slide(page).locator(".result")
@@ -350,15 +358,17 @@ def test_no_code_that_is_typed_stops_the_lecture(lecture: Lecture) -> None:
         ("input('name')", "does not support input"),
         ("print('y' * 10**6)", "yyy"),
     ):
-        type_and_run(code)
+        type_and_run(page, code)
         expect(result).to_contain_text(said)
         expect(origin).to_have_text("live")
-    type_and_run("while True: pass")
+    begun = tmp_path / "begun"
+    type_and_run(page, f"open({str(begun)!r}, 'w')\nwhile True: pass")
+    wait_for_file(begun)
     expect(origin).to_contain_text("running")
     page.keyboard.press("i")
     expect(result).to_contain_text("KeyboardInterrupt")
     for code in ("while True: print('y' * 1000)", "import os; os._exit(1)"):
-        type_and_run(code)
+        type_and_run(page, code)
         page.wait_for_timeout(1000)
         page.keyboard.press("r")
         expect(origin).to_contain_text("press L for the live result")
@@ -366,6 +376,21 @@ def test_no_code_that_is_typed_stops_the_lecture(lecture: Lecture) -> None:
         expect(origin).to_have_text("live, with other code")
         expect(result).to_contain_text("stride of")
         expect(slide(page).locator(".cm-content")).to_have_text(code)
+
+
+def test_an_interrupt_that_comes_before_its_code_stops_it(lecture: Lecture) -> None:
+    page = lecture.page
+    wait_until_live(page)
+    go_to(page, "How far does each loop jump")
+    for _ in range(2):  # the first may wait behind a cell of the lesson
+        for kernel in lecture.kernels():
+            kernel.suspend()
+        type_and_run(page, "while True: pass")
+        page.keyboard.press("i")
+        page.wait_for_timeout(1000)
+        for kernel in lecture.kernels():
+            kernel.resume()
+        expect(slide(page).locator(".origin")).to_have_text("live")
 
 
 def test_a_machine_that_is_too_busy_leaves_the_recording_on_the_wall(

@@ -138,7 +138,7 @@ const run = async (each, isAsked) => {
   let timer, over = () => {};
   const patience = new Promise((done) => { over = done; });
   if (isAsked) late();
-  const result = kernel.execute(code, () => {
+  const result = kernel.execute(code, isAsked, () => {
     timer = setTimeout(() => { late(); over(); }, 1000 * each.cell.budget);
   }).then((outputs) => {
     clearTimeout(timer);

@@ -44,18 +44,34 @@ export class Kernel {
 
   comm(comm_id, data) { this.send("comm_msg", { comm_id, data }); }
 
-  // Ends with the outputs, or with null when the kernel is lost; `begun` is called as it starts.
-  execute(code, begun = () => {}) {
+  // Ends with the outputs, or with null when the kernel is lost; `starts` is called as it begins.
+  execute(code, isAsked, starts) {
     return new Promise((done) => {
       const content = {
         code, silent: false, store_history: true, user_expressions: {}, allow_stdin: false,
         stop_on_error: false,
       };
-      this.jobs.set(this.send("execute_request", content), { outputs: [], done, begun });
+      this.jobs.set(this.send("execute_request", content), { outputs: [], isAsked, starts, done });
     });
   }
 
-  interrupt() { return this.manage("/interrupt", { method: "POST" }); }
+  // Stops what runs, and what the lecturer has asked for since. A kernel that runs nothing ignores
+  // an interrupt, so a job that has not begun is stopped as it begins.
+  interrupt() {
+    const [first, ...later] = this.jobs.values(); // the kernel runs them in this order
+    for (const job of later) job.isUnwanted ||= job.isAsked;
+    if (first && !first.hasBegun) first.isUnwanted = true;
+    else this.signal();
+  }
+
+  signal() { this.manage("/interrupt", { method: "POST" }); }
+
+  begin(job) {
+    if (!job) return; // another page's
+    job.hasBegun = true;
+    job.starts();
+    if (job.isUnwanted) this.signal();
+  }
 
   manage(what, how) {
     return ask(this.live, `api/kernels/${this.id}${what}`, how).catch(() => {}); // nothing to be done
@@ -68,7 +84,7 @@ export class Kernel {
       this.heard.updated(content.comm_id, content.data.state);
     } else if (msg_type === "comm_msg" && content.data.method === "custom") {
       this.heard.told(content.comm_id, content.data.content);
-    } else if (msg_type === "execute_input") job?.begun();
+    } else if (msg_type === "execute_input") this.begin(job);
     else if (RESULTS.includes(msg_type)) job?.outputs.push({ ...content, output_type: msg_type });
     else if (msg_type === "create_subshell_reply") this.subshell = content.subshell_id ?? null;
     else if (msg_type === "status" && GONE.includes(content.execution_state)) {
