@@ -90,15 +90,18 @@ def leave(status: int = INTERRUPTED) -> NoReturn:
 
 
 @contextlib.contextmanager
-def noted_interrupts() -> Iterator[threading.Event]:
-    """Set an event at Ctrl-C, which is raised as ever: a measurement that it ends early may end it.
+def interrupted_once() -> Iterator[threading.Event]:
+    """Raise the first Ctrl-C as ever, set an event, and ignore those that follow it.
 
-    Where Ctrl-C is ignored, as in the background of a shell, it stays so.
+    A measurement may catch what is raised and end early, which the event then tells. After the
+    first one the process is ending, and a second must not cut short how it keeps what it has. Where
+    Ctrl-C is ignored, as in the background of a shell, it stays so.
     """
     asked = threading.Event()
     before = signal.getsignal(signal.SIGINT)
 
     def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         asked.set()
         raise KeyboardInterrupt
 
@@ -109,7 +112,8 @@ def noted_interrupts() -> Iterator[threading.Event]:
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        if not asked.is_set():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
@@ -12,7 +11,7 @@ from mlc_course.mugraph.programs import published, workload
 from mlc_course.mugraph.search import Limits, Nest, Problem, grow, start
 from mlc_course.mugraph.verify import verify
 
-PAST, FAR = 1.0, time.time() + 3600
+PAST, FAR = 1.0, 2**40
 
 
 def late() -> bool:

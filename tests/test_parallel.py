@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
+from processes import all_end
 
 from mlc_course.errors import MachineError, UsageError
 from mlc_course.parallel import (
@@ -99,13 +100,14 @@ def test_a_program_that_is_not_there_is_told_as_a_shell_tells_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ends", "status"), [("sleep 600", None), ("exit 0", 0)], ids=["hangs", "leaves one behind"]
+    ("ends", "seconds", "status"),
+    [("sleep 600", 2.0, None), ("exit 0", 60.0, 0)],
+    ids=["hangs", "leaves one behind"],
 )
-def test_nothing_is_left_of_a_program(ends: str, status: int | None) -> None:
-    said = shell(f"sleep 600 & echo $!; {ends}", 2.0)
+def test_nothing_is_left_of_a_program(ends: str, seconds: float, status: int | None) -> None:
+    said = shell(f"sleep 600 & echo $!; {ends}", seconds)
     assert said.status == status
-    left = [psutil.Process(pid) for pid in map(int, said.out.split()) if psutil.pid_exists(pid)]
-    assert not psutil.wait_procs(left, timeout=30)[1]
+    assert all_end(map(int, said.out.split()))
 
 
 def test_work_with_limits_gives_what_it_returns_and_changes_nothing_here() -> None:

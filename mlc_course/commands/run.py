@@ -28,7 +28,7 @@ from mlc_course.mugraph.runtime import (
     timed,
 )
 from mlc_course.mugraph.verify import verify
-from mlc_course.parallel import noted_interrupts
+from mlc_course.parallel import interrupted_once
 from mlc_course.units import milliseconds, plural
 
 CPU = "cpu"
@@ -89,7 +89,7 @@ def run(
             record["errors"] = list(found.errors)
             status = RIGHT if found.passed else WRONG
         if with_time and status == RIGHT:
-            with noted_interrupts() as asked:
+            with interrupted_once() as asked:
                 record["times"] = _timed(compiled, inputs) if compiled.program.kernels else []
             if asked.is_set():
                 raise KeyboardInterrupt  # it has ended the timing early

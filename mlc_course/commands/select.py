@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from mlc_course.instruction_selection.search import RULES_FILE, Rules, Selecting
 from mlc_course.instruction_selection.semantics import EVERY_ROW, check_rows, left_out
 from mlc_course.instruction_selection.spec import CATALOGUE, Specification, named_specification
 from mlc_course.instruction_selection.tvm_intrinsics import TVM_INTRINSICS, check_intrinsic
-from mlc_course.parallel import INTERRUPTED
+from mlc_course.parallel import INTERRUPTED, interrupted_once
 from mlc_course.units import plural
 
 FOUND, NOTHING = 0, 1
@@ -223,13 +222,14 @@ def _follow(search: Selecting, events: list[str]) -> tuple[bool, str]:
     """Show how far a search is; return whether Ctrl-C ended it, and why it was not recorded."""
     with tqdm(unit=" programs", unit_scale=True, disable=None, leave=False) as bar:
         try:
-            for event in search:
-                events.append(event_line(event))
-                if isinstance(event, Tried):
-                    bar.set_description(plural(event.instructions, "instruction"), refresh=False)
-                    bar.update(event.tried)
+            with interrupted_once():
+                for event in search:
+                    events.append(event_line(event))
+                    if isinstance(event, Tried):
+                        instructions = plural(event.instructions, "instruction")
+                        bar.set_description(instructions, refresh=False)
+                        bar.update(event.tried)
         except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one loses nothing
             return True, "stopped before the search ended"
         except OSError as error:  # of the file of rules; the program is there
             return False, str(error)
@@ -256,17 +256,17 @@ def _measured(
     """Time the program beside LLVM's loops and NumPy; return also whether Ctrl-C came before."""
     assert found.program is not None
     try:
-        made = compiled(
-            spec,
-            TIMED_OUTPUTS,
-            "tensorize",
-            level=found.level.name,
-            program=found.program,
-            width=width,
-        )
-        compared = compare(spec, found.level, made.kernel)
+        with interrupted_once():
+            made = compiled(
+                spec,
+                TIMED_OUTPUTS,
+                "tensorize",
+                level=found.level.name,
+                program=found.program,
+                width=width,
+            )
+            compared = compare(spec, found.level, made.kernel)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("\nnot measured")
         return None, True
     print(f"\n{compared}")

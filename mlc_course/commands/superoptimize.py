@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -44,8 +43,8 @@ from mlc_course.parallel import (
     INTERRUPTED,
     end_workers,
     executor_for,
+    interrupted_once,
     leave,
-    noted_interrupts,
 )
 from mlc_course.tensor_program.memory import roofs
 from mlc_course.units import plural, size_text
@@ -238,19 +237,19 @@ def _follow(events: Iterator[Event], tally: Tally, verbose: bool) -> str:
     """Show how far the search is; return ``STOPPED`` when Ctrl-C ended it, else ""."""
     with tqdm(unit="bank", disable=None, leave=False) as bar:
         try:
-            for event in events:
-                line = tally.take(event)
-                if line and verbose:
-                    bar.write(line)
-                if isinstance(event, Started):
-                    bar.total = event.tasks
-                bar.update(isinstance(event, Tried))
-                if tally.found:
-                    best = 1e6 * float(tally.ranked[0].cost.total)
-                    before = 1e6 * cost(tally.program, tally.target).total
-                    bar.set_description(f"{best:.1f} us, the program {before:.1f}")
+            with interrupted_once():
+                for event in events:
+                    line = tally.take(event)
+                    if line and verbose:
+                        bar.write(line)
+                    if isinstance(event, Started):
+                        bar.total = event.tasks
+                    bar.update(isinstance(event, Tried))
+                    if tally.found:
+                        best = 1e6 * float(tally.ranked[0].cost.total)
+                        before = 1e6 * cost(tally.program, tally.target).total
+                        bar.set_description(f"{best:.1f} us, the program {before:.1f}")
         except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one loses nothing
             return STOPPED
     return ""
 
@@ -281,17 +280,16 @@ def _measured(tally: Tally, threads: int | None, fastest: list[Racer]) -> str:
             bar.update(1)
 
         try:
-            with noted_interrupts() as asked:
+            with interrupted_once() as asked:
                 racers = race(
                     tally.program, graphs, threads=threads, always=(UNFUSED,), on_step=step
                 )
-            fastest += fastest_of_each(racers)
-            if asked.is_set():
-                raise KeyboardInterrupt  # it has ended the timing early
-            for place, each in enumerate(fastest):
-                (fastest[place],) = verified([each], step)
+                fastest += fastest_of_each(racers)
+                if asked.is_set():
+                    raise KeyboardInterrupt  # it has ended the timing early
+                for place, each in enumerate(fastest):
+                    (fastest[place],) = verified([each], step)
         except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one loses nothing
             stopped = STOPPED
     said = [*table(fastest, threads), *_verdicts(fastest)] if fastest else ["    not measured"]
     print("\n".join(["", *said]))

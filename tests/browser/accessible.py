@@ -82,13 +82,19 @@ WATCH = """(widget) => {
     const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(it);
     return outlineStyle === 'none' ? boxShadow : `${outlineStyle} ${outlineWidth} ${boxShadow}`;
   };
-  const seen = widget.mlcSeen = { controls: [], said: '', changes: 0, ring };
+  const seen = widget.mlcSeen = { controls: [], said: '', changes: 0, asked: 0, ring };
   const note = (event) => { seen.said = event.type; event.stopImmediatePropagation(); };
   for (const kind of ['click', 'input', 'change']) widget.addEventListener(kind, note, true);
   const observer = new MutationObserver((all) => { seen.changes += all.length; });
   const everything = { subtree: true, childList: true, characterData: true, attributes: true };
   observer.observe(widget, everything);
+  const kernel = window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel;
+  const ask = (_, { direction, msg }) => {
+    seen.asked += direction === 'send' && msg.header.msg_type === 'comm_msg';
+  };
+  kernel?.anyMessage.connect(ask);
   seen.end = () => {
+    kernel?.anyMessage.disconnect(ask);
     for (const kind of ['click', 'input', 'change']) widget.removeEventListener(kind, note, true);
     observer.disconnect();
   };
@@ -105,17 +111,20 @@ WATCH = """(widget) => {
 HERE = """(widget, number) => {
   const { controls, calm, ring, group } = widget.mlcSeen, it = document.activeElement;
   if (group(it) !== group(controls[number])) return widget.contains(it) ? 'elsewhere' : 'outside';
-  Object.assign(widget.mlcSeen, { said: '', changes: 0, value: it.value, checked: it.checked, it });
+  const { value, checked } = it;
+  Object.assign(widget.mlcSeen, { said: '', changes: 0, asked: 0, value, checked, it });
   const words = [...(it.labels ?? []), it].map((each) => each.innerText).join(' ');
   const name = it.getAttribute('aria-label') ?? words;
   return [name.trim(), ring(it) !== calm[number], it.outerHTML.slice(0, 100)];
 }"""
-# What a key did: an event that went no further, or a change that the widget made by itself.
-REACTED = """async (widget, limit) => {
-  const seen = widget.mlcSeen, end = performance.now() + limit;
+# What a key did: an event that went no further, or a change that the widget made by itself. Where
+# it has asked the kernel, the answer of a busy one is waited for.
+REACTED = """async (widget, [calm, asked]) => {
+  const seen = widget.mlcSeen, start = performance.now();
+  const ends = () => performance.now() > start + (seen.asked ? asked : calm);
   const how = () => seen.said
     || (seen.changes || seen.it.value !== seen.value ? 'by itself' : '');
-  while (!how() && performance.now() < end) await new Promise((done) => setTimeout(done, 10));
+  while (!how() && !ends()) await new Promise((done) => setTimeout(done, 10));
   return how();
 }"""
 RESTORE = """(widget) => {
@@ -145,7 +154,7 @@ KEYS = {
     "region": [],  # a text that is scrolled, by the browser
     "alone": [],  # a radio button without another has nothing to do
 }
-WAIT_MS = 2000
+WAIT_MS = (2_000, 30_000)  # without a question to the kernel, and with one
 SCROLLED = 5  # the most parts of one widget that do
 
 
@@ -194,7 +203,7 @@ def _reacts(page: Page, widget: Locator, kind: str) -> bool:
         page.keyboard.press(key)
         how = widget.evaluate(REACTED, WAIT_MS)
         if how == "by itself":  # the widget has answered the key itself
-            widget.evaluate("(widget) => { widget.mlcSeen.changes = 0; }")
+            widget.evaluate("({ mlcSeen }) => Object.assign(mlcSeen, { changes: 0, asked: 0 })")
             page.keyboard.press(back)
             widget.evaluate(REACTED, WAIT_MS)
         if how:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -41,9 +42,12 @@ def chromium() -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port below those that a system gives to kernels, so that none takes it meanwhile."""
+    while True:
+        port = secrets.choice(range(20_000, 32_000))
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -128,6 +132,7 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Browser]:
     """The one Chromium: Playwright refuses a second one in the same process."""
+    expect.set_options(timeout=1000 * PATIENCE_S)
     # A container has no sandbox for Chromium to use, and a small /dev/shm.
     arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
     with sync_playwright() as playwright:
@@ -136,13 +141,17 @@ def chrome() -> Iterator[Browser]:
         started.close()
 
 
+def new_context(chrome: Browser, **settings: Any) -> BrowserContext:
+    """Pages with settings of their own, as patient as all others."""
+    context = chrome.new_context(**settings)
+    context.set_default_timeout(1000 * PATIENCE_S)
+    return context
+
+
 @pytest.fixture(scope="session")
 def browser(chrome: Browser) -> BrowserContext:
     """Pages that share a cache: JupyterLab's scripts take seconds to compile."""
-    expect.set_options(timeout=1000 * PATIENCE_S)
-    context = chrome.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(1000 * PATIENCE_S)
-    return context
+    return new_context(chrome, viewport={"width": 1400, "height": 1000})
 
 
 def new_page(browser: BrowserContext) -> AbstractContextManager[Page]:

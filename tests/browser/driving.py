@@ -57,7 +57,18 @@ OUTPUTS = """() => {
   const code = content.widgets.filter((cell) => cell.model.type === 'code');
   return [context.path, code.map((cell) => [cell.model.id, cell.model.outputs.toJSON()])];
 }"""
+# A browser tells of another size before it draws the next frame.
+LAID_OUT = """async ([width, height]) => {
+  const frame = () => new Promise(requestAnimationFrame);
+  do { await frame(); await frame(); } while (innerWidth !== width || innerHeight !== height);
+}"""
 INTERRUPT = "() => window.jupyterapp.commands.execute('notebook:interrupt-kernel')"
+
+
+def resize(page: Page, width: int, height: int) -> None:
+    """Give the window another size, and wait until what hears of it has laid the page out."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.evaluate(LAID_OUT, [width, height])
 
 
 def open_notebook(page: Page, lab: str, name: str) -> None:

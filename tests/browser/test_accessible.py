@@ -23,7 +23,7 @@ from mlc_course.grading.reports.questions import Question
 from mlc_course.lecture import build, lesson_notebook, load, read_deck
 
 from .accessible import faults_of_keys, silent_pictures, violations
-from .conftest import ROOT
+from .conftest import ROOT, new_context
 from .driving import open_notebook, run_all
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -67,7 +67,7 @@ def pages_of_the_grader() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_grader_s_pages_are_accessible(chrome: Browser, tmp_path: Path, scheme: str) -> None:
     faults: list[str] = []
-    with chrome.new_context(color_scheme=scheme) as context:  # type: ignore[arg-type]
+    with new_context(chrome, color_scheme=scheme) as context:
         page = context.new_page()
         for name, text in pages_of_the_grader():
             path = tmp_path / f"{name}.html"
@@ -83,10 +83,10 @@ def theatre(chrome: Browser, tmp_path: Path) -> Iterator[Page]:
     deck = read_deck(lesson_notebook(ROOT / "notebooks", "03"))
     path = tmp_path / "03.html"
     path.write_text(build(deck, load(deck.name)), encoding="utf-8")
-    with chrome.new_context(reduced_motion="reduce") as context:
+    with new_context(chrome, reduced_motion="reduce") as context:
         page = context.new_page()
         page.goto(path.as_uri())
-        page.wait_for_function("document.body.dataset.ready")
+        page.wait_for_function("document.body?.dataset.ready")
         yield page
 
 
@@ -95,6 +95,7 @@ def test_nothing_moves_for_who_wants_no_motion(theatre: Page) -> None:
     assert theatre.evaluate(MOVING) == []
     theatre.evaluate("Reveal.toggleOverview()")
     play = theatre.get_by_test_id("play").first
+    expect(play).to_be_attached()  # widgets come after the slides
     at = theatre.evaluate(
         "Reveal.getSlides().findIndex((it) => it.querySelector('[data-testid=play]'))"
     )

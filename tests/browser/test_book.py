@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from slide_faults import weak_contrasts
 
 from .accessible import silent_pictures, violations
-from .conftest import ROOT
+from .conftest import ROOT, new_context
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -120,7 +120,7 @@ def test_every_lesson_fits_and_asks_nobody_for_anything(
 ) -> None:
     size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
     faults: list[str] = []
-    with chrome.new_context(viewport=size) as context:
+    with new_context(chrome, viewport=size) as context:
         page = context.new_page()
         page.on("request", lambda asked: faults.extend(_foreign(asked.url)))
         page.on("pageerror", lambda error: faults.append(str(error)))
@@ -133,7 +133,7 @@ def test_every_lesson_fits_and_asks_nobody_for_anything(
 
 def test_nothing_is_cut_off_on_paper(book: Path, chrome: Browser) -> None:
     faults: list[str] = []
-    with chrome.new_context(viewport={"width": 718, "height": 1000}) as context:
+    with new_context(chrome, viewport={"width": 718, "height": 1000}) as context:
         page = context.new_page()
         page.emulate_media(media="print")
         for name in (*OTHERS, *(f"notebooks/{lesson}" for lesson in LESSONS)):
@@ -145,7 +145,7 @@ def test_nothing_is_cut_off_on_paper(book: Path, chrome: Browser) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_stand_out_from_what_is_behind_them(book: Path, chrome: Browser, scheme: str) -> None:
     faults: list[str] = []
-    with chrome.new_context(color_scheme=scheme) as context:  # type: ignore[arg-type]
+    with new_context(chrome, color_scheme=scheme) as context:
         page = context.new_page()
         for name in (*OTHERS, *(f"notebooks/{lesson}" for lesson in LESSONS)):
             open_page(page, book, name)
@@ -165,7 +165,7 @@ def checked_pages(book: Path) -> list[str]:
 
 def test_every_page_is_accessible(book: Path, chrome: Browser) -> None:
     faults: list[str] = []
-    with chrome.new_context() as context:
+    with new_context(chrome) as context:
         page = context.new_page()
         for name in checked_pages(book):
             open_page(page, book, name)
@@ -186,7 +186,7 @@ def open_page(page: Page, book: Path, name: str) -> None:
 
 
 def test_a_widget_moves_without_a_kernel(book: Path, chrome: Browser) -> None:
-    with chrome.new_context() as context:
+    with new_context(chrome) as context:
         page = context.new_page()
         open_page(page, book, "notebooks/05_loop_reorder")
         dial = page.locator("[data-model]:has(.mlc-dial)")
@@ -198,7 +198,7 @@ def test_a_widget_moves_without_a_kernel(book: Path, chrome: Browser) -> None:
 
 
 def test_a_choice_that_was_not_recorded_is_taken_back_and_said(book: Path, chrome: Browser) -> None:
-    with chrome.new_context() as context:
+    with new_context(chrome) as context:
         page = context.new_page()
         open_page(page, book, "notebooks/03_memory_hierarchy")
         theatre = page.locator("[data-model]:has([data-testid=ways])").first
@@ -222,14 +222,14 @@ def test_no_markup_is_left_in_the_pages(book: Path) -> None:
 
 
 def test_without_scripts_the_static_form_of_a_widget_is_there(book: Path, chrome: Browser) -> None:
-    with chrome.new_context(java_script_enabled=False) as context:
+    with new_context(chrome, java_script_enabled=False) as context:
         page = context.new_page()
         page.goto((book / "notebooks" / "05_loop_reorder.html").as_uri())
         expect(page.locator("[data-model] .mlc-dial svg").first).to_be_visible()
 
 
 def test_words_are_found_by_the_search(book: Path, chrome: Browser) -> None:
-    with chrome.new_context() as context:
+    with new_context(chrome) as context:
         page = context.new_page()
         page.goto((book / "search.html").as_uri() + "?q=tiling")
         expect(page.locator("#search-results a").first).to_contain_text("iling")

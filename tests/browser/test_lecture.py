@@ -25,7 +25,7 @@ from mlc_course.lecture import build, lesson_notebook, load, read_deck
 
 from .accessible import silent_pictures, violations
 from .conftest import PATIENCE_S, ROOT, free_port, new_page
-from .driving import SCREENSHOTS
+from .driving import LESSON_S, SCREENSHOTS, resize
 
 pytestmark = pytest.mark.browser
 
@@ -37,7 +37,7 @@ from mlc_course.lecture import serve
 notebook, port, votes = sys.argv[1:]
 serve(Path(notebook), browser=False, port=int(port), poll_port=int(votes))
 """
-READY = "document.body.dataset.ready"
+READY = "document.body?.dataset.ready"
 # A name for two different patterns would paint one of them wrong.
 PATTERNS = """() => {
   const seen = new Map(), faults = [];
@@ -83,8 +83,7 @@ def test_every_slide_fits_can_be_read_from_the_back_and_is_accessible(
     page = opened(browser, deck_file.as_uri(), heard)
     try:
         for size in SIZES:
-            page.set_viewport_size(size)  # type: ignore[arg-type]
-            page.wait_for_timeout(500)
+            resize(page, **size)
             assert slide_faults(page) == []
         assert page.evaluate(PATTERNS) == []
         assert {each.split(":")[0] for each in heard} <= {"file", "blob", "data"}, heard
@@ -120,14 +119,15 @@ def test_faint_and_small_words_are_found(browser: BrowserContext, tmp_path: Path
             content=".slide h2 { color: #777; } .slide .wall p { font-size: 15px !important; }"
         )
         assert len([each for each in weak_contrasts(page) if "4.5 to 1" in each]) > 10
-        page.set_viewport_size(SIZES[1])  # type: ignore[arg-type]
+        resize(page, **SIZES[1])
         assert any("22.5 px" in each for each in slide_faults(page))
     finally:
         page.close()
 
 
 def wait_until_live(page: Page) -> None:
-    expect(page.locator('.origin[data-live="false"]:not(:empty)')).to_have_count(0)
+    shown = page.locator('.origin[data-live="false"]:not(:empty)')
+    expect(shown).to_have_count(0, timeout=1000 * LESSON_S)
 
 
 def slide(page: Page) -> Locator:
@@ -216,7 +216,9 @@ def lecture(browser: BrowserContext) -> Iterator[Lecture]:
         yield made
 
 
-def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture) -> None:
+def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(
+    lecture: Lecture, tmp_path: Path
+) -> None:
     page = lecture.page
     wait_until_live(page)
 
@@ -263,9 +265,12 @@ def test_a_lecture_from_the_first_slide_to_a_dead_kernel_and_on(lecture: Lecture
     editor = slide(page).locator(".cm-content")
     editor.click()
     page.keyboard.press("Control+A")
-    page.keyboard.insert_text("import time\ntime.sleep(2)\nprint('edited')")
+    go_on = tmp_path / "go_on"
+    wait = f"while not os.path.exists({str(go_on)!r}): time.sleep(0.1)"
+    page.keyboard.insert_text(f"import os, time\n{wait}\nprint('edited')")
     page.keyboard.press("Shift+Enter")
     expect(slide(page).locator(".origin")).to_contain_text("running")
+    go_on.touch()
     page.keyboard.press("Escape")
     expect(slide(page).locator(".result")).to_have_text("edited")
 
@@ -394,10 +399,14 @@ def test_an_interrupt_that_comes_before_its_code_stops_it(lecture: Lecture) -> N
 
 
 def test_a_machine_that_is_too_busy_leaves_the_recording_on_the_wall(
-    changed: Callable[[Change], Any],
+    changed: Callable[[Change], Any], tmp_path: Path
 ) -> None:
+    go_on = tmp_path / "go_on"
+
     def hurry(cell: Any) -> None:
         cell.metadata["lecture"]["budget_s"] = 0.2
+        wait = f"while not os.path.exists({str(go_on)!r}): time.sleep(0.05)"
+        cell.source = f"import os, time\n{wait}\n{cell.source}"
 
     with changed(hurry) as lecture:
         page = lecture.page
@@ -416,6 +425,7 @@ def test_a_machine_that_is_too_busy_leaves_the_recording_on_the_wall(
         finally:
             for kernel in lecture.kernels():
                 kernel.resume()
+        go_on.touch()
         expect(origin).to_contain_text("press L for the live result")
         page.keyboard.press("l")
         expect(origin).to_have_text("live")
@@ -499,7 +509,7 @@ def test_a_deck_prints_one_page_a_slide(page_of: Callable[[str], Page], tmp_path
     slides = int(page.evaluate("Reveal.getTotalSlides()"))
     page.goto(page.url.split("#")[0] + "?print-pdf")
     page.wait_for_function(READY)
-    page.wait_for_timeout(1000)
+    page.wait_for_function("document.querySelector('.pdf-page')")  # all come in one task
     printed = page.pdf(prefer_css_page_size=True, print_background=True)
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) == slides
 
@@ -528,7 +538,7 @@ def test_a_card_in_jupyterlab_opens_the_list_and_a_lecture(page: Page, lab: str)
     page.wait_for_function("() => window.jupyterapp")
     page.evaluate("() => window.jupyterapp.restored")
     page.evaluate("() => window.jupyterapp.commands.execute('launcher:create')")
-    card = page.locator(".jp-LauncherCard", has_text="Lectures")
+    card = page.locator(".jp-LauncherCard:visible", has_text="Lectures")
     expect(card).to_be_visible()
     card.screenshot(path=SCREENSHOTS / "lecture_card.png")
     with page.context.expect_page() as opening:

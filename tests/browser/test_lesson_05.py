@@ -8,12 +8,16 @@ from playwright.sync_api import Page, expect
 from .driving import SCREENSHOTS, changes, open_notebook, run_all, strangers
 
 ANSWER_MS = 150
-# Milliseconds from a click on an order to another picture, None if the picture stays as it was.
+# The least milliseconds from a click on an order to another picture: a busy machine adds its own.
+# None if one click leaves the picture as it was.
 TURN = """() => {
-  const stage = document.querySelector('[data-testid="stage"]'), before = stage.innerHTML;
-  const start = performance.now();
-  document.querySelector('[data-testid="order-n-k-m"]').click();
-  return stage.innerHTML === before ? null : performance.now() - start;
+  const stage = document.querySelector('[data-testid="stage"]');
+  const taken = ['n-k-m', 'm-n-k', 'n-k-m', 'm-n-k', 'n-k-m'].map((order) => {
+    const before = stage.innerHTML, start = performance.now();
+    document.querySelector(`[data-testid="order-${order}"]`).click();
+    return stage.innerHTML === before ? null : performance.now() - start;
+  });
+  return taken.includes(null) ? null : Math.min(...taken);
 }"""
 
 

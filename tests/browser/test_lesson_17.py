@@ -44,6 +44,7 @@ def test_lesson_17_runs_and_a_wrong_verdict_is_found(page: Page, lab: str) -> No
     expect(hunt).to_be_disabled()
     changes(chart, lambda: prime.select_option("31"))
     finish = page.get_by_test_id("finish")
+    expect(finish).to_be_enabled()
     finish.focus()
     changes(chart, lambda: finish.press("Enter"))
     expect(status).to_contain_text("The verdict is right")

@@ -19,7 +19,7 @@ from mlc_course.commands import lab
 from mlc_course.start import read_course
 
 from .conftest import PATIENCE_S, ROOT, environment, free_port, new_page, wait_for
-from .driving import READY, SCREENSHOTS, strangers
+from .driving import READY, SCREENSHOTS, resize, strangers
 
 FIRST = read_course().lessons[0]
 CURRENT = "window.jupyterapp.shell.currentWidget"
@@ -98,7 +98,7 @@ def opened(browser: BrowserContext, student_lab: str) -> Iterator[tuple[Page, li
 def start(opened: tuple[Page, list[str]]) -> Page:
     """The start page, as it is when a student comes back to it."""
     page, _ = opened
-    page.set_viewport_size({"width": 1280, "height": 800})
+    resize(page, 1280, 800)
     show(page)
     return page
 
@@ -187,8 +187,8 @@ def test_the_map_is_used_by_keyboard(start: Page) -> None:
 @pytest.mark.parametrize("size", [(1280, 800), (640, 400)], ids=["whole", "zoomed"])
 def test_a_lesson_with_the_focus_is_not_covered(start: Page, size: tuple[int, int]) -> None:
     """By the lesson that is shown at the lower edge; a zoom of 200 % leaves half of a window."""
-    start.set_viewport_size({"width": size[0], "height": size[1]})
     start.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    resize(start, *size)
     start.get_by_test_id("lesson-0").focus()
     covered = []
     for number in range(1, len(read_course().lessons)):
@@ -258,7 +258,7 @@ def test_the_map_fits_into_narrow_windows_and_into_both_themes(start: Page, them
     is_light = str(theme == "JupyterLab Light").lower()
     expect(start.locator("body")).to_have_attribute("data-jp-theme-light", is_light)
     for width, columns in ((1280, 5), (800, 2)):
-        start.set_viewport_size({"width": width, "height": 900})
+        resize(start, width, 900)
         expect(start.locator(f".mlc-picture .c{columns}")).to_be_visible()
         assert start.evaluate(
             "() => { const page = document.getElementById('mlc-course-start');"

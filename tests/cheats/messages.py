@@ -34,10 +34,9 @@ def forged_replies(folder: Path, exercise: Notebook) -> None:
         + """\
 praise = {"text": '"met"', "value": "met", "failed": "", "verdict": "met", "points": 2,
           "visible": [], "hidden": [], "findings": []}
-near.setblocking(False)
 try:
     for _ in range(300):
-        near.sendall(frame(json.dumps(praise)))
+        near.send(frame(json.dumps(praise)), socket.MSG_DONTWAIT)  # the server shares its mode
 except OSError:
     pass""",
     )

@@ -338,7 +338,6 @@ def test_a_race_that_ends_early_leaves_the_graphs(
         "scaled(X[b=16, d=64]):\n  E = exp(X)\n  Y = mul(E, X)\n  return Y\n"
     )
     monkeypatch.setattr(superoptimize, "race", ends(error))
-    monkeypatch.setattr(superoptimize.signal, "signal", lambda number, handler: None)
     arguments = ["superoptimize", str(tmp_path / "scaled.txt"), "--target", "cpu", "--run"]
     assert main([*arguments, "--jobs", "1", "--out", str(out), "--json", str(file)]) == status
     assert json.loads(file.read_text())["found"]

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
+from processes import all_end
 
 from mlc_course.commands import cli, doctor
 from mlc_course.commands.doctor import Finding, Status, pinned_pair
@@ -350,12 +350,11 @@ def test_a_program_that_hangs_is_ended_with_all_that_it_started(
 ) -> None:
     monkeypatch.setattr(doctor, "PATIENCE_S", 2.0)
     pids = tmp_path / "pids"
-    path = script(tmp_path, f"sleep 600 & echo $$ $! > {pids}; sleep 600")
+    path = script(tmp_path, f"echo $$ > {pids}; sleep 600 & echo $! >> {pids}; sleep 600")
     finding = PROGRAMS[name](which=lambda _: path)
     assert "does not end" in finding.detail
-    started = [int(pid) for pid in pids.read_text().split()]
-    left = [psutil.Process(pid) for pid in started if psutil.pid_exists(pid)]
-    assert not psutil.wait_procs(left, timeout=30)[1]
+    # A busy machine may end it before it has written anything.
+    assert not pids.exists() or all_end(map(int, pids.read_text().split()))
 
 
 @pytest.mark.parametrize(

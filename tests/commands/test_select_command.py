@@ -557,7 +557,6 @@ def test_ctrl_c_while_timing_keeps_the_program(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(select, "compare", interrupted)
-    monkeypatch.setattr(select.signal, "signal", lambda *arguments: None)
     file = tmp_path / "found.json"
     words = ["select", "sat_add_u8", "--level", HERE[0], "--run", "--json", str(file)]
     assert main(words) == INTERRUPTED

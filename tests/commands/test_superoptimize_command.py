@@ -224,7 +224,7 @@ def test_a_cluster_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ctrl_c_keeps_what_was_found(jobs: int, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mlc_course.commands", "superoptimize", "qk_norm_attention"]
+    command = [sys.executable, "-m", "mlc_course.commands", "superoptimize", "transformer_layer"]
     file = tmp_path / "found.json"
     with subprocess.Popen(
         [*command, "--jobs", str(jobs), "--json", str(file), "--verbose"],

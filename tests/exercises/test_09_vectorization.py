@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from textwrap import indent
 
+import pytest
 from answers import both_tests
+from answers import no_races as no_races
 
 ASSIGNMENT = "09_vectorization"
+pytestmark = pytest.mark.usefixtures("no_races")
 
 
 def schedule(name: str, *lines: str) -> str:

@@ -48,14 +48,11 @@ def test_a_vote_for_nothing_that_was_asked_is_refused(name: str, choice: int) ->
 
 @pytest.fixture
 def served() -> Iterator[tuple[Poll, int]]:
-    with closing(socket.socket()) as probe:
-        probe.bind(("", 0))
-        port = int(probe.getsockname()[1])
-    poll, ready, loops = Poll(), threading.Event(), []
+    poll, ready, loops, ports = Poll(), threading.Event(), [], []
 
     def serve() -> None:
         loop = IOLoop(make_current=True)
-        poll.listen(port)
+        ports.append(int(poll.listen(0).rpartition(":")[2]))
         loops.append(loop)
         loop.add_callback(ready.set)
         loop.start()
@@ -64,7 +61,7 @@ def served() -> Iterator[tuple[Poll, int]]:
     thread = threading.Thread(target=serve)
     thread.start()
     assert ready.wait(30)
-    yield poll, port
+    yield poll, ports[0]
     loops[0].add_callback(loops[0].stop)
     thread.join(30)
 

@@ -65,12 +65,14 @@ def test_an_update_adds_what_is_marked_and_keeps_what_is_translated(
     assert not any("no such string" in each for each in faults)
 
 
-def test_the_file_is_as_an_update_leaves_it() -> None:
+def test_the_file_is_as_an_update_leaves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for language in OTHERS:
-        file = catalogue.path(language)
-        before = file.read_bytes()
-        try:
+        before = catalogue.path(language).read_bytes()
+        file = tmp_path / f"{language}.po"
+        file.write_bytes(before)
+        with monkeypatch.context() as patch:
+            patch.setattr(catalogue, "path", lambda language, file=file: file)
             catalogue.update(language)
-            assert file.read_bytes() == before
-        finally:
-            file.write_bytes(before)
+        assert file.read_bytes() == before

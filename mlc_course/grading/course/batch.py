@@ -5,6 +5,7 @@ What is graded is kept at once, so Ctrl-C or a crash loses nothing: the same com
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
@@ -162,7 +163,8 @@ def _together(
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in psutil.Process().children():
-            process.terminate()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
         raise
     pool.shutdown()
 

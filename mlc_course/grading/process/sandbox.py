@@ -92,6 +92,7 @@ class Child:
             self._connection.send_bytes(message)
             return self._connection.recv_bytes(self.limits.message_bytes)
         except (EOFError, OSError) as error:
+            self._request_ends = float("inf")  # it is not late any more
             seen = _why(error, self._life)  # meanwhile the watcher may find a reason
             self.why = self.why or seen
             raise Ended(self.why) from None

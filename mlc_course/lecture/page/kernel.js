@@ -1,6 +1,10 @@
 // Jupyter's kernel protocol, as JSON text over the server's websocket.
 
 const GONE = ["restarting", "dead"]; // states of a kernel
+// A kernel that is interrupted just before it runs its code drops both, and does not say so.
+const STOPPED = [{
+  output_type: "error", ename: "KeyboardInterrupt", evalue: "stopped, or without a result",
+}];
 const RESULTS = ["stream", "display_data", "execute_result", "error"];
 
 // `live` has the server's base address, its token and the kernel's folder; `heard` has what happens:
@@ -60,8 +64,8 @@ export class Kernel {
   interrupt() {
     const [first, ...later] = this.jobs.values(); // the kernel runs them in this order
     for (const job of later) job.isUnwanted ||= job.isAsked;
-    if (first && !first.hasBegun) first.isUnwanted = true;
-    else this.signal();
+    if (first) first.isUnwanted = true;
+    if (!first || first.hasBegun) this.signal();
   }
 
   signal() { this.manage("/interrupt", { method: "POST" }); }
@@ -91,7 +95,7 @@ export class Kernel {
       this.lose("The kernel has died");
     } else if (msg_type === "status" && content.execution_state === "idle" && job) {
       this.jobs.delete(parent_header.msg_id);
-      job.done(job.outputs);
+      job.done(job.isUnwanted && !job.outputs.length ? STOPPED : job.outputs);
     }
   }
 

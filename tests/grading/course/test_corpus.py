@@ -16,8 +16,8 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
-import psutil
 import pytest
+from processes import commands_below
 
 from mlc_course.grading.course.exam import Exam, read_exam
 from mlc_course.grading.course.feedback import page
@@ -256,7 +256,6 @@ def test_nothing_is_left(graded: Corpus) -> None:
     graded.wait()
     assert not list(graded.scratch.iterdir())
     lives.end_warm_parents()
-    commands = [" ".join(each.cmdline()) for each in psutil.Process().children(recursive=True)]
-    assert not [each for each in commands if "mlc_course.grading" in each]
+    assert not [words for words in commands_below() if "mlc_course.grading" in words]
     for path in TRACES:
         assert not path.exists()

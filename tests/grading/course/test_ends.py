@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from processes import runs
 from test_batch import notebook, take_ctrl_c
 
 from mlc_course.grading.course.store import Store
@@ -40,7 +41,7 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 open("left.txt", "w").write("left")
-time.sleep(9)
+time.sleep(4)  # the limit is 10 s, and a busy machine adds its own
 """
 
 
@@ -145,8 +146,7 @@ def test_a_batch_that_is_ended_leaves_nothing_and_goes_on(
     assert process.returncode == ENDS[name], told
     assert "Traceback" not in told
     wait_until(lambda: not of_this_run(course))
-    wait_until(lambda: not [each for each in below if each.is_running()
-                            and each.status() != psutil.STATUS_ZOMBIE])  # fmt: skip
+    wait_until(lambda: not any(runs(each.pid) for each in below))
     wait_until(lambda: not list((course / "temporary").iterdir()))
     assert rows(course)[0] == "ann"
     again = started(course, sandbox)

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+from processes import commands_below
 
 from mlc_course.errors import MachineError
 from mlc_course.grading.process import sandbox
@@ -70,23 +71,39 @@ def test_cells_share_a_namespace_and_an_error_is_told(child: Child) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "reason"),
+    ("source", "seconds", "reason"),
     [
-        ("while True: pass", "time limit of 1 s"),
-        ("import time; time.sleep(600)", "time limit of 1 s"),
-        ("import os; os._exit(0)", "ended itself, with status 0"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),
-        ("import ctypes; ctypes.string_at(0)", "SIGSEGV"),
+        ("while True: pass", 1.0, "time limit of 1 s"),
+        ("import time; time.sleep(600)", 1.0, "time limit of 1 s"),
+        ("import os; os._exit(0)", 60.0, "ended itself, with status 0"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 60.0, "SIGKILL"),
+        ("import ctypes; ctypes.string_at(0)", 60.0, "SIGSEGV"),
     ],
 )
 def test_a_child_that_does_not_answer_is_ended_and_told_why(
-    child: Child, source: str, reason: str
+    child: Child, source: str, seconds: float, reason: str
 ) -> None:
     run(child, "pass")
     began = time.monotonic()
     with pytest.raises(Ended, match=reason):
-        child.ask(json.dumps({"do": "run", "source": source}).encode(), 1.0)
+        child.ask(json.dumps({"do": "run", "source": source}).encode(), seconds)
     assert time.monotonic() - began < 30
+
+
+def test_a_child_that_ended_is_not_late(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finding out why it ended may take longer than the request had left."""
+    why, now = sandbox._why, time.monotonic
+
+    def late(*about: Any) -> str:
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "monotonic", lambda: now() + 100)
+            time.sleep(5 * sandbox.POLL_S)
+        return why(*about)
+
+    run(child, "pass")
+    monkeypatch.setattr(sandbox, "_why", late)
+    with pytest.raises(Ended, match="ended itself, with status 3"):
+        child.ask(json.dumps({"do": "run", "source": "import os; os._exit(3)"}).encode(), 60.0)
 
 
 def test_memory_is_limited(child: Child) -> None:
@@ -205,7 +222,7 @@ def test_a_stopped_child_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
         run(child, "open('left', 'w').write('x')")
         assert list(tmp_path.iterdir())
     assert not list(tmp_path.iterdir())
-    assert not [p for p in psutil.Process().children() if "warden" in " ".join(p.cmdline())]
+    assert not [words for words in commands_below() if "warden" in words]
 
 
 def test_a_sandbox_that_is_not_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

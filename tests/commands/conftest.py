@@ -1,0 +1,16 @@
+"""What a command leaves behind in its process, and a test must not."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_as_before() -> Iterator[None]:
+    """A command that was interrupted once ignores Ctrl-C until its process ends."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
