@@ -20,7 +20,8 @@ from platformdirs import user_data_path
 
 PROGRESS_FILE = "MLC_COURSE_PROGRESS"  # the variable that names another file
 LONGEST = 1 << 20  # bytes; all tasks of the course take a hundredth of it
-PATIENCE_S = 5.0  # for another notebook that is writing
+PATIENCE_S = 10.0  # for other notebooks that are writing
+POLL_S = 0.01
 LESSON = re.compile(r"mlc_course\.lessons\.lesson_(\w+)\.(\w+)")
 
 Done = Mapping[str, frozenset[str]]  # by lesson: {"05_loop_reorder": {"checks.along_rows"}}
@@ -40,19 +41,22 @@ def done(file: Path | None = None) -> Done:
         return {}
 
 
-def record(tasks: Iterable[str], file: Path | None = None) -> None:
+def record(tasks: Iterable[str], file: Path | None = None) -> bool:
     """Add tasks such as ``05_loop_reorder/checks.along_rows`` to those that were met.
 
     Several processes lose nothing of each other's. A file that cannot be read is set aside, and one
-    that cannot be written is left; either is told in a line, and nothing is raised.
+    that cannot be written is left; either is told in a line, and nothing is raised. Returns whether
+    the tasks are written.
     """
     file = file or path()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{file}.lock", timeout=PATIENCE_S):
+        with FileLock(f"{file}.lock", timeout=PATIENCE_S, poll_interval=POLL_S):
             _write(file, _with(_read_or_set_aside(file), tasks))
+        return True
     except (OSError, NotImplementedError) as error:  # a full disk, or one that cannot lock
         print(f"Your progress could not be written to {file}: {error}")
+        return False
 
 
 def forget(file: Path | None = None) -> None:
@@ -116,6 +120,7 @@ def _write(file: Path, held: Done) -> None:
 # --- in a notebook --------------------------------------------------------------------------------
 
 _met: set[str] = set()  # in the cell that runs now
+_unwritten: set[str] = set()  # in earlier ones, while the file could not be written
 _followed: list[Any] = []  # the shell whose cells are followed
 
 
@@ -149,8 +154,10 @@ def _keep(result: Any) -> None:
     tasks = sorted(_met)
     _met.clear()
     if tasks and result.success:
+        _unwritten.update(tasks)
         with contextlib.suppress(Exception):  # Jupyter would print a traceback below the answer
-            record(tasks)
+            if record(sorted(_unwritten)):
+                _unwritten.clear()
 
 
 def under_way() -> str | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import hypothesis.internal.conjecture.providers as providers
 import platformdirs
 import pytest
 from cases import CASES, SEED, Cases, LongRun, Tried
@@ -52,6 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.register_profile("repeatable", fresh, derandomize=True)
     drawn = option.minutes or option.seed is not None
     hypothesis.settings.load_profile("fresh" if drawn else "repeatable")
+    if not drawn:
+        # It also draws constants of the modules that this process happens to have loaded by then.
+        providers._get_local_constants = providers.Constants
 
 
 @pytest.fixture

@@ -79,6 +79,34 @@ def test_without_a_seed_a_run_repeats_itself(project: Path) -> None:
     assert times.sub("", first) == times.sub("", second)
 
 
+DRAWN = """
+from pathlib import Path
+from hypothesis import given, strategies as st
+
+seen = []
+
+@given(st.integers(), st.text())
+def test_draws(number, text):
+    seen.append((number, text))
+
+def test_what_was_drawn():
+    Path("drawn.txt").write_text(ascii(seen))
+"""
+
+
+def test_what_is_drawn_does_not_depend_on_what_is_loaded(project: Path) -> None:
+    """As it is dealt to one worker or another."""
+    (project / "tests" / "test_drawn.py").write_text(DRAWN)
+    drawn = set()
+    for _ in range(2):
+        assert "failed" not in run(project)
+        drawn.add((project / "drawn.txt").read_text())
+        numbers = [1_000_003 + 7 * each for each in range(200)]
+        (project / "ours.py").write_text(f"NUMBERS = {numbers}\n")
+        (project / "tests" / "test_before.py").write_text("import ours\ndef test_it(): pass\n")
+    assert len(drawn) == 1
+
+
 def test_counts_are_added_up_over_workers_and_written(project: Path) -> None:
     counts = "import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_n(n, tried, full):"
     counts += "\n    tried('things', 10 if full else 1)\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from pathlib import Path
 from typing import Any
@@ -107,15 +108,16 @@ def follow(found: Any, trials: int, done: int) -> bool:
     with tqdm(total=trials, initial=done, unit="trial", disable=None) as bar:
         bar.set_description("starting TVM's search")
         try:
-            for number, tried in enumerate(found, done + 1):
-                if tried.seconds is None:
-                    failed += 1
-                elif tried.seconds < fastest:
-                    fastest = tried.seconds
-                    tqdm.write(f"trial {number:>4}: {milliseconds(fastest)}")
-                best = milliseconds(fastest) if fastest < math.inf else "none ran yet"
-                bar.set_description(f"best {best}, {failed} failed")
-                bar.update()
+            with contextlib.closing(found):
+                for number, tried in enumerate(found, done + 1):
+                    if tried.seconds is None:
+                        failed += 1
+                    elif tried.seconds < fastest:
+                        fastest = tried.seconds
+                        tqdm.write(f"trial {number:>4}: {milliseconds(fastest)}")
+                    best = milliseconds(fastest) if fastest < math.inf else "none ran yet"
+                    bar.set_description(f"best {best}, {failed} failed")
+                    bar.update()
         except KeyboardInterrupt:
             return True
     print(f"{number} trials, {failed} of those measured now failed")

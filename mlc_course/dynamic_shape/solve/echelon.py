@@ -69,7 +69,7 @@ class Echelon:
         if pivot is None:
             return rest, of
         row, of = (multiple(each, 1 / rest[pivot]) for each in (rest, of))
-        for other in list(self.holders[pivot]):
+        for other in sorted(self.holders[pivot]):
             old, old_of = self.rows[other]
             times = -old[pivot]
             for name in unknowns(row):

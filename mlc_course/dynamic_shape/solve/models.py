@@ -117,7 +117,7 @@ class Models:
     def _exponents(self, prime: int, group: Group, numbers: Sequence[int]) -> dict[str, int]:
         """Return exponents that keep the equations for a prime, or none where none were found."""
         rows = self.facts.products.echelon.rows
-        pivots = [name for name in self._unknowns(numbers) if name in rows]
+        pivots = [name for name in sorted(self._unknowns(numbers)) if name in rows]
         constants = {name: -rows[name][0].get(prime, ZERO) for name in pivots}
         found = self._raised({}, constants)
         if found is not None and all(value.denominator == 1 for value in found.values()):
@@ -135,7 +135,7 @@ class Models:
         None if raising other free unknowns, where an exponent is negative, does not soon help.
         """
         holders = self.facts.products.echelon.holders
-        found = self._raised({name: ONE}, dict.fromkeys(holders[name], ZERO))
+        found = self._raised({name: ONE}, dict.fromkeys(sorted(holders[name]), ZERO))
         if found is None:
             return None
         scale = lcm(*(value.denominator for value in found.values()))
@@ -148,7 +148,7 @@ class Models:
         echelon = self.facts.products.echelon
         values = dict(constants)
         for name, value in free.items():
-            for pivot in echelon.holders[name]:
+            for pivot in sorted(echelon.holders[name]):
                 values[pivot] = values.get(pivot, ZERO) - value * echelon.rows[pivot][0][name]
         for _ in range(MOST_RAISES):
             low = next((name for name, value in values.items() if value < 0), None)
@@ -161,7 +161,7 @@ class Models:
             name = min(helpful, key=lambda each: (len(echelon.holders[each]), each))
             by = values[low] / row[name]
             free[name] = free.get(name, ZERO) + by
-            for pivot in echelon.holders[name]:
+            for pivot in sorted(echelon.holders[name]):
                 values[pivot] = values.get(pivot, ZERO) - by * echelon.rows[pivot][0][name]
         return None
 

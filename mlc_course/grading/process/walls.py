@@ -21,7 +21,7 @@ from mlc_course.parallel import run_program
 
 NOBODY = "65534"  # the user that a child is, inside
 BUBBLEWRAP, RLIMITS = "bubblewrap", "rlimits"
-TRIAL_SECONDS = 10.0  # for bubblewrap to run a small program
+TRIAL_SECONDS = 30.0  # for bubblewrap to run a small program
 FOLDER = "/mlc-exam"  # a child's own, inside; nothing of that name is outside
 PACKAGE = "/mlc-package"  # where a child imports this package from, inside
 

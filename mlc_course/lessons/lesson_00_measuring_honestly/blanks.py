@@ -14,6 +14,7 @@ from mlc_course.words import marked, tr
 
 COLD_S = 0.02  # of the first call of the judge's program; the others take no time
 COUNT = 4
+TRIES = 3  # another program may take the processor for as long as a first call
 
 
 @dataclass(frozen=True)
@@ -24,19 +25,22 @@ class _WarmsUp:
 
     def judge(self, answer: Examined) -> str:
         assert answer.call is not None
-        calls, seconds = answer.call(COUNT)
-        if type(seconds) is not list:
-            raise UnmetCheck(
-                tr("no list of readings"),
-                expected=tr("a list of {count} numbers of seconds", count=COUNT),
-                got=seconds,
-                hint=tr("did you return the list?"),
-            )
-        if len(seconds) != COUNT:
-            what = tr("not {count} readings", count=COUNT)
-            raise UnmetCheck(what, expected=COUNT, got=len(seconds))
-        cold = [each >= COLD_S for each in seconds]
-        if any(cold):
+        for _ in range(TRIES):
+            calls, seconds = answer.call(COUNT)
+            if type(seconds) is not list:
+                raise UnmetCheck(
+                    tr("no list of readings"),
+                    expected=tr("a list of {count} numbers of seconds", count=COUNT),
+                    got=seconds,
+                    hint=tr("did you return the list?"),
+                )
+            if len(seconds) != COUNT:
+                what = tr("not {count} readings", count=COUNT)
+                raise UnmetCheck(what, expected=COUNT, got=len(seconds))
+            cold = [each >= COLD_S for each in seconds]
+            if not any(cold):
+                break
+        else:
             raise UnmetCheck(
                 tr("reading {number} is of the first call", number=cold.index(True) + 1),
                 expected=tr("a call before it, without the clock"),

@@ -7,13 +7,15 @@ compiles in memory, so a machine without a compiler can search too.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import logging
 import math
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,7 @@ class ChildRunner(meta_schedule.runner.PyRunner):  # type: ignore[misc]
 
     def __init__(
         self,
+        pool: Any,
         threads: int,
         limit_s: float,
         on_trial: Callable[[Tried], None],
@@ -135,8 +138,7 @@ class ChildRunner(meta_schedule.runner.PyRunner):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.threads, self.on_trial, self.timed = threads, on_trial, timed
-        self.limit_s = limit_s
-        self.pool = tvm.PopenPoolExecutor(max_workers=1, timeout=limit_s)
+        self.limit_s, self.pool = limit_s, pool
 
     def run(self, runner_inputs: list[Any]) -> list[Any]:
         return [self._run(each) for each in runner_inputs]
@@ -174,6 +176,10 @@ class Fleet:
     key: str
 
 
+class _Left(Exception):
+    """Nobody reads what a search finds any more."""
+
+
 def search(
     workload: Workload,
     strategy: Strategy,
@@ -185,13 +191,15 @@ def search(
     limit_s: float = 10.0,
     fleet: Fleet | None = None,
     timed: Callable[..., list[float]] = measure,
-) -> Iterator[Tried]:
+) -> Generator[Tried, None, None]:
     """Measure candidates until the folder's database holds ``trials`` of them; yields each.
 
     What the folder holds already is counted, so an interrupted run goes on where it stopped. The
-    same seed draws the same candidates. A candidate that crashes or is not done after ``limit_s``
-    seconds is a ``Tried`` with an error, and the search goes on. ``timed`` measures a candidate in
-    the child, as ``measure`` does.
+    same seed draws the same candidates, but for the evolutionary strategy: its cost model learns
+    from times. A candidate that crashes or is not done after ``limit_s`` seconds is a ``Tried``
+    with an error, and the search goes on. ``timed`` measures a candidate in the child, as
+    ``measure`` does. Who closes the iterator waits for the candidate that is being measured;
+    nothing is searched or written after that.
 
     Raises ``UsageError`` when the folder holds another search, or one of another machine, when
     another process searches into it, and when the disk did not keep what was measured.
@@ -206,17 +214,26 @@ def search(
         raise
     if done >= trials:
         lock.release()
-        return iter(())
+        return _nothing()
+
+    is_left, is_over = threading.Event(), threading.Event()
 
     def run(push: Callable[[Tried], None]) -> None:
         told = itertools.count(done)
 
         def tell(tried: Tried) -> None:
+            if is_left.is_set():
+                raise _Left
             next(told)
             push(tried)
 
-        with lock, tempfile.TemporaryDirectory() as drafts:
-            here = InMemoryBuilder(Path(drafts)), ChildRunner(threads, limit_s, tell, timed)
+        with contextlib.ExitStack() as stack:
+            stack.callback(is_over.set)
+            stack.callback(lock.release)
+            drafts = stack.enter_context(tempfile.TemporaryDirectory())
+            pool = tvm.PopenPoolExecutor(max_workers=1, timeout=limit_s)
+            stack.callback(pool.shutdown)
+            here = InMemoryBuilder(Path(drafts)), ChildRunner(pool, threads, limit_s, tell, timed)
             builder, runner = remote(fleet, limit_s) if fleet else here
             meta_schedule.tune.tune_tasks(
                 tasks=[_task(workload, strategy, threads, seed + done)],
@@ -235,8 +252,19 @@ def search(
 
             _check_kept(folder, next(told))
 
+    def follow() -> Generator[Tried, None, None]:
+        try:
+            yield from pushed(run)
+        finally:
+            is_left.set()
+            is_over.wait()
+
     logging.getLogger("tvm.s_tir.meta_schedule").setLevel(logging.ERROR)
-    return pushed(run)
+    return follow()
+
+
+def _nothing() -> Generator[Tried, None, None]:
+    yield from ()
 
 
 def _locked(folder: Path) -> FileLock:
@@ -411,6 +439,7 @@ def _seconds(record: Any) -> float:
 
 def _task(workload: Workload, strategy: Strategy, threads: int, seed: int) -> Any:
     load_cpu_intrinsics()
+    learns = strategy.method == "evolutionary"
     return meta_schedule.TuneContext(
         mod=workload.program(),
         target=cpu_target(threads),
@@ -418,7 +447,7 @@ def _task(workload: Workload, strategy: Strategy, threads: int, seed: int) -> An
         search_strategy=strategy.method,
         task_name="main",
         rand_state=1 + seed,  # TVM wants 1 or more
-        num_threads=usable_cores(),
+        num_threads=usable_cores() if learns else 1,  # several draw in no certain order
         logger=logging.getLogger("tvm.s_tir.meta_schedule"),
     ).clone()
 

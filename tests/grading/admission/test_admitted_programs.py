@@ -31,6 +31,7 @@ from mlc_course.tensor_program.tir import (
 )
 
 N = 8
+SECONDS = 5.0  # of a processor; each of these takes a few hundredths
 
 
 def as_sent(program: PrimFunc | IRModule) -> IRModule:
@@ -440,9 +441,9 @@ def test_an_expression_that_doubles_at_every_step_is_refused_soon() -> None:
     value = tirx.BufferLoad(LIKE.params[0], [0])
     for _ in range(18):
         value = value + value
-    started = time.process_time()
+    started = time.thread_time()
     assert "too large" in refusal(store(value=value))
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < SECONDS
 
 
 def test_truths_add_up_as_numbers_do() -> None:
@@ -486,9 +487,9 @@ def test_every_rung_of_every_ladder_is_admitted_in_no_time(
     like = work.program()
     for rung in LADDERS[name](describe()):
         module = as_sent(scheduled(work, rung).mod)
-        started = time.process_time()
+        started = time.thread_time()
         admit(module, like)
-        assert time.process_time() - started < 1
+        assert time.thread_time() - started < SECONDS
         assert dtypes(module) == {"float32"}
 
 

@@ -75,7 +75,7 @@ TRACES = [Path(path) for path in ("/tmp/unpickled", "/tmp/called", "/tmp/slipped
 def limits_of(name: str) -> Limits:
     # Ended by the limit, which the other cells and answers have to keep on a busy machine.
     if name in ("a_loop_that_ended", "long_loops"):
-        return replace(LIMITS, request_seconds=8)
+        return replace(LIMITS, request_seconds=20)
     return SHORT if name in CHEATS and CHEATS[name].takes_time else LIMITS
 
 
@@ -155,6 +155,7 @@ def check_what_is_shown(marks: Marks) -> None:
 
 
 def in_sandboxes(names: Any) -> list[Any]:
+    names = sorted(names, key=lambda name: name in STARVES)  # as they are graded
     walled = [pytest.param(name, BUBBLEWRAP, marks=isolated, id=name) for name in names]
     bare = [name for name in names if name in WITHOUT_WALLS + WITHOUT_WALLS_IN_FULL]
     return walled + [pytest.param(name, RLIMITS, id=f"{name}-without-walls") for name in bare]
@@ -214,11 +215,11 @@ def add_rows(A: T.Buffer((24, 40)), b: T.Buffer((40,)), C: T.Buffer((24, 40))):
     handing_in.hand_in(tmp_path / "student", corpus.released(), **answers)
     exam = read_exam(corpus.SOLUTION)
     (submission,) = collect(tmp_path, [exam]).submissions
-    limits = replace(LIMITS, request_seconds=8)
+    limits = replace(LIMITS, request_seconds=20)
     marks = grade(exam, submission, seed=1, limits=limits, sandbox=RLIMITS)
     (lost,) = [test for test in marks.tests if test.points < test.out_of]
     assert lost.grade_id == "add-rows-test"
-    assert "over the time limit of 8 s" in str(lost.findings[0])
+    assert "over the time limit of 20 s" in str(lost.findings[0])
 
 
 def test_every_submission_is_found_in_one_folder(tmp_path: Path) -> None:

@@ -283,7 +283,10 @@ def test_an_archive_that_takes_too_long_costs_nobody_else_theirs(
     put(folder, "bob.zip", zipped(("07_twice.ipynb", OWN)))
     found = collect(folder, EXAMS)
     assert graded(found) == [("bob", OWN)]
-    assert whys(found) == {"ann.zip": "cannot be read: it takes more than 1 s of a processor"}
+    assert whys(found) in (
+        {"ann.zip": "cannot be read: it takes more than 1 s of a processor"},
+        {"ann.zip": "cannot be read: it takes more than 10 s"},  # of a busy one
+    )
 
 
 def test_entries_that_are_too_much_only_together_are_all_named(

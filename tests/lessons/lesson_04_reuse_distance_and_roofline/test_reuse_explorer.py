@@ -87,10 +87,10 @@ def test_every_choice_is_answered_at_once(explorer: ReuseExplorer) -> None:
     explorer.measure_all()
     taken = []
     for name in PROGRAMS:
-        start = time.process_time()
+        start = time.thread_time()
         explorer.program = name
         explorer.place = (explorer.place + 1) % len(explorer.sizes)
-        taken.append(time.process_time() - start)
+        taken.append(time.thread_time() - start)
     assert max(taken) / 2 < ANSWER_S
 
 

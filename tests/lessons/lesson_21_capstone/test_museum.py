@@ -70,9 +70,9 @@ def test_a_label_gives_the_speed_to_the_graph_that_had_it_and_says_what_noise_th
 def test_every_answer_is_there_at_once_and_says_what_it_shows() -> None:
     museum = Museum()
     for place, each in enumerate(exhibits()):
-        began = time.process_time()
+        began = time.thread_time()
         museum.selected = place
-        assert time.process_time() - began < ANSWER_S
+        assert time.thread_time() - began < ANSWER_S
         assert (museum.label, museum.said) == (each.label, each.said)
         assert museum.svg.startswith("<svg") and each.name in museum.texts
         assert museum.status == f"Exhibit {place + 1} of 12: {each.title}"

@@ -22,6 +22,7 @@ from mlc_course.tensor_program.search.spaces import STRATEGIES
 from mlc_course.tensor_program.search.tune import Tried
 
 pytestmark = pytest.mark.slow
+BUSY_S = 120.0  # for a candidate and the start of its process, on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,8 @@ def small() -> Workload:
 
 
 def run(workload: Workload, strategy: str, folder: Path, trials: int, seed: int = 0) -> list[Tried]:
-    found = tune.search(workload, STRATEGIES[strategy], folder, trials=trials, seed=seed)
+    used = STRATEGIES[strategy]
+    found = tune.search(workload, used, folder, trials=trials, seed=seed, limit_s=BUSY_S)
     return list(found)
 
 
@@ -52,11 +54,12 @@ def traces(folder: Path) -> list[str]:
     return [json.dumps(json.loads(line)[1][0]) for line in lines]
 
 
+@pytest.mark.parametrize("strategy", sorted({*STRATEGIES} - {"evolutionary"}))
 def test_the_same_seed_draws_the_same_candidates_and_another_seed_others(
-    small: Workload, tmp_path: Path
+    strategy: str, small: Workload, tmp_path: Path
 ) -> None:
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
-        run(small, "random", tmp_path / name, 3, seed)
+        run(small, strategy, tmp_path / name, 3, seed)
     a, b, c = (traces(tmp_path / name) for name in "abc")
     assert a == b
     assert a != c
@@ -69,6 +72,17 @@ def test_a_run_goes_on_where_its_database_stops(small: Workload, tmp_path: Path)
     assert traces(tmp_path)[:2] == first
     assert len(set(traces(tmp_path))) > 2, "the same candidates were drawn again"
     assert run(small, "random", tmp_path, 5) == []
+
+
+def test_a_search_that_nobody_reads_any_more_ends(small: Workload, tmp_path: Path) -> None:
+    found = tune.search(small, STRATEGIES["random"], tmp_path, trials=4000, limit_s=BUSY_S)
+    for _ in range(2 * tune.BATCH):
+        next(found)
+    found.close()
+    kept = (tmp_path / tune.RECORDS_FILE).read_bytes()
+    assert tune.BATCH <= kept.count(b"\n") < 3 * tune.BATCH
+    assert len(run(small, "random", tmp_path, kept.count(b"\n") + 1)) == 1, "it is locked"
+    assert (tmp_path / tune.RECORDS_FILE).read_bytes().startswith(kept)
 
 
 def failing(folder: Path) -> Callable[..., list[float]]:
@@ -95,12 +109,12 @@ def test_a_crash_and_a_hang_cost_a_candidate_each_and_not_the_run(
         STRATEGIES["random"],
         tmp_path / "db",
         trials=4,
-        limit_s=15.0,
+        limit_s=30.0,
         timed=failing(tmp_path),
     )
     crashed, hung, *others = found
     assert crashed.seconds is None and crashed.error
-    assert hung.seconds is None and hung.error == "not done after 15 s"
+    assert hung.seconds is None and hung.error == "not done after 30 s"
     assert len(others) == 2 and all(each.seconds for each in others)
     assert [s is None for s in tune.readings(tmp_path / "db")] == [True, True, False, False]
     assert tune.best(tmp_path / "db") is not None
