@@ -20,15 +20,13 @@ class Printed:
 
     @classmethod
     def of(cls, figure: str, significant: int | None = None) -> Printed:
-        """The values of 12.3, or of 22,400 where three digits are ``significant``."""
-        whole, _, fraction = figure.replace(",", "").partition(".")
-        place = -len(fraction)
-        if significant is not None and not fraction:
-            place = max(0, len(whole.lstrip("-")) - significant)
-        half = 10.0**place / 2
-        value = float(f"{whole}.{fraction}0")
-        slop = SLOP * max(1.0, abs(value))
-        return cls(value - half - slop, value + half + slop)
+        """The values of 12.3; of 22,400 or 7.9 MB where three digits are ``significant``."""
+        plain = figure.replace(",", "")
+        value, place = float(plain), -len(plain.partition(".")[2])
+        if significant is not None and value:
+            place = math.floor(math.log10(abs(value))) + 1 - significant
+        half = 10.0**place / 2 + SLOP * max(1.0, abs(value))
+        return cls(value - half, value + half)
 
     @classmethod
     def each_of(cls, text: str, significant: int | None = None) -> Iterator[Printed]:
