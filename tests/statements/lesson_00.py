@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
+
+from printed import Printed
+
+NEAR = Printed(0.9, 1.1)  # ratios of two ratios that are told as one
+UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 def faults(said: Mapping[str, str]) -> Iterator[str]:
@@ -42,38 +48,52 @@ def _ratios(blocks: str, both: str) -> Iterator[str]:
     if len(rows) != 2 or float(rows[0][0]) != claimed:
         yield "ratios: the second table does not tell the first one's ratio"
     for ratio, _, words, beside in rows:
-        apart = float(ratio) / float(beside) - 1
-        right = "ratio" if abs(apart) <= 0.1 else "high" if apart > 0 else "low"
-        if right != words and abs(abs(apart) - 0.1) > 0.015:  # what is printed is rounded
+        apart = Printed.of(ratio) / Printed.of(beside)
+        may_be = {
+            "ratio": apart.may_be(NEAR),
+            "high": apart.may_exceed(NEAR.most),
+            "low": Printed(NEAR.least, NEAR.least).may_exceed(apart),
+        }
+        if not may_be[words]:
             yield f"ratios: {ratio} beside {calm} is called {words}"
 
 
 def _floor(text: str) -> Iterator[str]:
-    peak, memory = map(float, re.findall(r"peak (\d+) GFLOP/s, memory (\d+) GB/s", text)[0])
-    best, floor = map(_number, re.findall(r"best is ([\d.,]+) ms, the floor ([\d.,]+) ms", text)[0])
-    counted = 1e3 * max(2 * 512**3 / peak, 12 * 512**2 / memory) / 1e9
-    if abs(floor / counted - 1) > 0.05:
-        yield f"floor: {floor} ms, and the rates give {counted:.3g} ms"
-    if ("impossible" in text) != (best < floor):
+    rates = re.findall(r"peak (\d+) GFLOP/s, memory (\d+) GB/s", text)[0]
+    best, floor = (
+        Printed.of(time, significant=3)
+        for time in re.findall(r"best is ([\d.,]+) ms, the floor ([\d.,]+) ms", text)[0]
+    )
+    amounts = (2 * 512**3, 12 * 512**2)
+    each = [
+        Printed(1e-6 * amount, 1e-6 * amount) / Printed.of(rate)
+        for amount, rate in zip(amounts, rates, strict=True)
+    ]
+    counted = Printed(max(time.least for time in each), max(time.most for time in each))
+    if not floor.may_be(counted):
+        yield f"floor: {floor} ms, and the rates give {counted} ms"
+    slower, faster = (floor, best) if "impossible" in text else (best, floor)
+    if not slower.may_exceed(faster):
         yield f"floor: best {best} and floor {floor} ms, and the sentence says otherwise"
 
 
 def _caches(counted: str, measured: str) -> Iterator[str]:
     alone, between = map(
-        float, re.findall(r"again ([\d.]+) µs, after the sweep ([\d.]+)", measured)[0]
+        Printed.of, re.findall(r"again ([\d.]+) µs, after the sweep ([\d.]+)", measured)[0]
     )
     ratio = between / alone
-    told = measured.split("\n", 1)[1]
-    words = "within 20 %" if ratio < 1.2 else "1.2 to 3" if ratio < 3 else "3 times as long or more"
-    near = any(abs(ratio / edge - 1) < 0.03 for edge in (1.2, 3))
-    if words not in told and not near:
-        yield f"caches: {ratio:.2f} times as long, and the answer is {told!r}"
+    told = measured.split("\n", 1)[1].split("you said")[0]
+    answers = {
+        "within 20 %": Printed(0, 1.2),
+        "1.2 to 3": Printed(1.2, 3),
+        "3 times as long or more": Printed(3, math.inf),
+    }
+    if not any(words in told and ratio.may_be(range_) for words, range_ in answers.items()):
+        yield f"caches: {ratio} times as long, and the answer is {told!r}"
     sizes = re.findall(r"([\d.]+) (kB|MB|GB|B)", counted)
-    small, second, large, _ = (
-        float(n) * {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[u] for n, u in sizes
-    )
-    if not 0.4 * second <= small <= 0.6 * second or large < 2 * second:
-        yield f"caches: {small:g} bytes do not fill half of {second:g}, or {large:g} evict nothing"
+    small, second, large, _ = (Printed.of(n, significant=3) * UNITS[unit] for n, unit in sizes)
+    if not (small / second).may_be(0.5) or not large.may_exceed(2 * second):
+        yield f"caches: {small} bytes do not fill half of {second}, or {large} evict nothing"
 
 
 def _number(text: str) -> float:

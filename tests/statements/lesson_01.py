@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from mlc_course.lessons.lesson_01_primitive_tensor_functions import chains
 from mlc_course.tensor_program.processor import assembly
 
+ABOUT = 1.5  # on a busy machine, the interval of such a ratio may still hold 1
 RESULTS = 4 * (200 + 200 + 200 + 10)  # bytes of P1, S1, H and P2 for one image
 
 
@@ -53,7 +54,7 @@ def _winners(winners: str, end: str) -> Iterator[str]:
             faster = float(ratio) > 1
             if not about and first != faster:
                 yield f"race: {ratio} x NumPy's speed, and the sentence is {sentence!r}"
-            if about and not 0.8 < float(ratio) < 1.25:
+            if about and not 1 / ABOUT < float(ratio) < ABOUT:
                 yield f"race: {ratio} x NumPy's speed is called about as fast"
 
 
@@ -83,7 +84,7 @@ def _loops(loops: str, add: str, hardware: str) -> Iterator[str]:
 
 def _calls(told: str) -> Iterator[str]:
     share = int(re.findall(r"(\d+)% of that", told)[0])
-    if ("mostly the price" in told) != (share >= 50):
+    if share != 50 and ("mostly the price" in told) != (share > 50):  # 50 % may be 49.6 %
         yield f"calls: {share} % of the time, and the sentence says otherwise"
 
 

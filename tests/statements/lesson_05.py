@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from printed import Printed
+
 NUMBER = r"\d[\d,]*\.?\d*"
 BEYOND = 1.5
 
@@ -25,13 +27,18 @@ def faults(said: Mapping[str, str]) -> Iterator[str]:
 
 def pairs(text: str) -> Iterator[str]:
     """The innermost loop decides just where no time of one pair is among those of another."""
-    times = {loop: numbers(rest) for loop, rest in re.findall(r"(\w) inside: (.*)", text)}
+    found = re.findall(r"(\w) inside: (.*)", text)
+    times = {loop: list(Printed.each_of(rest, significant=3)) for loop, rest in found}
     if sorted(times) != ["k", "m", "n"] or any(len(each) != 2 for each in times.values()):
         yield f"the pairs of orders: {text}"
         return
-    ranges = sorted((min(each), max(each)) for each in times.values())
-    apart = all(first[1] < second[0] for first, second in zip(ranges, ranges[1:], strict=False))
-    if apart != ("The innermost loop decides" in text):
+    ranges = sorted(sorted(each) for each in times.values())
+    neighbours = list(zip(ranges, ranges[1:], strict=False))
+    if "The innermost loop decides" in text:
+        possible = all(second[0].may_exceed(first[1]) for first, second in neighbours)
+    else:
+        possible = any(first[1].may_exceed(second[0]) for first, second in neighbours)
+    if not possible:
         yield f"the innermost loop decides, or it does not: {text}"
 
 
@@ -65,20 +72,23 @@ def sets(text: str) -> Iterator[str]:
 
 def lines_alone(text: str) -> Iterator[str]:
     """Lines are not the whole story where misses are alike and times are not."""
-    _, naive, rows, ratio = numbers(text)[:4]
-    same, slower = naive <= BEYOND * rows + 0.001, ratio >= BEYOND
-    if "not the whole story" in text and not (same and slower):
+    _, naive, rows, ratio = list(Printed.each_of(text))[:4]
+    same = (BEYOND * rows).may_exceed(naive)
+    if "not the whole story" in text and not (same and ratio.may_exceed(BEYOND)):
         yield f"lines are not the whole story: {text}"
-    if "were the whole story" in text and not (same and ratio <= BEYOND + 0.1):
+    if "were the whole story" in text and not (same and Printed(BEYOND, BEYOND).may_exceed(ratio)):
         yield f"lines are the whole story: {text}"
 
 
 def causes(text: str) -> Iterator[str]:
     """Each cause hides the other where both remedies bring more than their product."""
-    rows, sums, both, _ = numbers(text)[:4]
-    if "hides the other" in text and both < 1.3 * rows * sums:
+    rows, sums, both, product = list(Printed.each_of(text))[:4]
+    if not product.may_be(rows * sums):
+        yield f"the product of both remedies: {text}"
+    limit = BEYOND * product
+    if "hides the other" in text and not both.may_exceed(limit):
         yield f"each cause hides the other: {text}"
-    if "hides the other" not in text and both > 1.8 * rows * sums:
+    if "hides the other" not in text and not limit.may_exceed(both):
         yield f"no cause hides the other: {text}"
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from printed import Printed
+
 from mlc_course.lessons.lesson_08_fusion import SMALL_CACHES, row_by_row
 from mlc_course.tensor_program.memory import traffic
 from mlc_course.tensor_program.problems import softmax
 from mlc_course.tensor_program.tir import Schedule
 
+FOLLOWS = 0.8  # of the ratio of the bytes: the time is said to follow from here on
 NUMBER = r"(\d+(?:\.\d+)?)"
 TABLE_ROW = re.compile(r"^(\w+) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+)$", re.M)
 FASTER = re.compile(rf"{NUMBER} times fewer bytes, {NUMBER} times as fast[^:]*: (.*)")
@@ -59,23 +62,27 @@ def gains(said: Mapping[str, str]) -> Iterator[str]:
         if not lines:
             yield f"{cell}: no sentence about bytes and time"
         for fewer, faster, verdict in lines:
-            ratio, saved = float(faster), float(fewer)
-            if "a gain" in verdict and not 1 < ratio < saved:
+            ratio, saved = Printed.of(faster), Printed.of(fewer)
+            if "a gain" in verdict and not ratio.least > 1:
                 yield f"{cell}: {verdict!r} beside {faster} times as fast"
-            if "costs time" in verdict and ratio > 1:
+            if "less than the bytes promise" in verdict and not saved.may_exceed(ratio):
+                yield f"{cell}: {verdict!r} beside {fewer} and {faster}"
+            if "costs time" in verdict and ratio.most > 1:
                 yield f"{cell}: {verdict!r} beside {faster} times as fast"
-            if "follows the bytes" in verdict and ratio < 0.75 * saved:
+            if "follows the bytes" in verdict and not ratio.may_exceed(FOLLOWS * saved):
                 yield f"{cell}: {verdict!r} beside {fewer} and {faster}"
 
 
 def sides(said: Mapping[str, str]) -> Iterator[str]:
     """Below the balance is below it, and above is above."""
     for name, apart, fused, where, balance in INTENSITY.findall(said["explain-intensity"]):
-        right = ["below" if float(each) < float(balance) else "above" for each in (apart, fused)]
         told = where.removeprefix("both ").split(", then ")
-        close = any(abs(float(each) / float(balance) - 1) < 0.05 for each in (apart, fused))
-        if not close and (told * 2)[:2] != right:
-            yield f"explain-intensity: {name} is said to be {where} {balance}, at {apart}, {fused}"
+        for figure, side in zip((apart, fused), (told * 2)[:2], strict=True):
+            low, high = Printed.of(figure), Printed.of(balance)
+            if side == "above":
+                low, high = high, low
+            if side not in ("below", "above") or not high.may_exceed(low):
+                yield f"explain-intensity: {name} is said to be {side} {balance}, at {figure}"
 
 
 def order(said: Mapping[str, str]) -> Iterator[str]:

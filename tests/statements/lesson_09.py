@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from printed import Printed
+
 REGISTERS = re.compile(r"(\d+) registers of \d+ bits, which is W = (\d+) float32 each")
 NUMBER = r"(\d+(?:\.\d+)?)"
 ADDITION = re.compile(rf"^(\w+): {NUMBER} ns an addition", re.M)
@@ -16,6 +18,7 @@ WAITING = re.compile(
 WAIT = re.compile(r"(\d+) sums: +(\d+) additions wait")
 TILE = re.compile(r"(\d+) x (\d+) +needs +(\d+) of (\d+) registers, +(\d+) spills(.*)")
 RULE = re.compile(r"spills in (\d+) of (\d+) cases")
+SLOWER = 1.2  # an addition is said to take so many times as long, or about as long
 ERROR = re.compile(rf"sums: +(\d+)  error {NUMBER}e-(\d+)")
 
 
@@ -38,12 +41,16 @@ def machine(said: Mapping[str, str]) -> tuple[int, int]:
 
 def hook(said: Mapping[str, str]) -> Iterator[str]:
     """The sentence tells the ratio of the two lines above it."""
-    times = [float(ns) for _, ns in ADDITION.findall(said["hook-race"])]
+    times = [Printed.of(ns) for _, ns in ADDITION.findall(said["hook-race"])]
     told = re.search(rf"takes {NUMBER} times as long|\({NUMBER} times\)", said["hook-race"])
     if len(times) != 2 or not told:
         yield "hook-race: no two times, or no sentence"
-    elif abs(float(told[1] or told[2]) * times[1] / times[0] - 1) > 0.1:
+        return
+    ratio = Printed.of(told[1] or told[2])
+    if not ratio.may_be(times[0] / times[1]):
         yield f"hook-race: {told[0]!r} beside {times}"
+    if bool(told[1]) != (ratio.least > SLOWER) and not ratio.may_be(SLOWER):
+        yield f"hook-race: {told[0]!r} is said of {times}"
 
 
 def rounding(said: Mapping[str, str]) -> Iterator[str]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from math import prod
 
+from printed import Printed
+
 from mlc_course.units import size_text
 
 IMAGES, HIDDEN, CLASSES, FLOAT = 360, 200, 10, 4
@@ -65,13 +67,17 @@ def _traffic(text: str) -> Iterator[str]:
         yield f"measure-count: three versions are counted, not {len(sizes)}"
         return
     five, two, merged = sizes
-    named = "merging the nests" if two - merged > five - two else "grouping the operators"
-    if f"{named} spares more" not in text:
-        yield f"measure-count: {named} spares more, by {sizes}"
+    grouping = "grouping the operators spares more" in text
+    if not grouping and "merging the nests spares more" not in text:
+        yield f"measure-count: neither change is said to spare more: {text}"
+    surely_grouping = 2 * two.most < five.least + merged.least
+    surely_merging = 2 * two.least > five.most + merged.most
+    if surely_merging if grouping else surely_grouping:
+        yield f"measure-count: the other change spares more, by {sizes}"
 
 
-def _in_bytes(number: str, unit: str) -> float:
-    return float(number) * {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+def _in_bytes(number: str, unit: str) -> Printed:
+    return Printed.of(number, significant=3) * {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
 
 
 def _verdicts(text: str) -> Iterator[str]:

@@ -42,6 +42,46 @@ def test_true_sentences_have_no_fault() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (
+            "explain-roofs-measure",
+            "peak 101 GFLOP/s, memory 26 GB/s\nour best is 2.66 ms, the floor 2.66 ms: impossible.",
+        ),
+        (
+            "explain-roofs-measure",
+            "peak 101 GFLOP/s, memory 26 GB/s\nour best is 2.66 ms, the floor 2.66 ms: 1.00 times.",
+        ),
+        (
+            "explain-roofs-measure",
+            "peak 8 GFLOP/s, memory 3 GB/s\nour best is 50.1 ms, the floor 35.7 ms: 1.40 times.",
+        ),
+        (
+            "break-caches-measure",
+            "again and again 0.8 µs, after the sweep 2.3 µs\n3 times as long or more, you said",
+        ),
+        (
+            "break-caches",
+            "The addition uses 1.05 MB; your second-level cache holds 2.1 MB.\n"
+            "The sweep reads 4.19 MB; your largest cache holds 2.1 MB.",
+        ),
+    ],
+)
+def test_what_rounding_allows_is_no_fault(cell: str, text: str) -> None:
+    assert not faults({**SAID, cell: text})
+
+
+@pytest.mark.parametrize("words", ["within 10 % of the calm ratio", "more than 10 % too high"])
+def test_a_ratio_of_small_figures_may_be_near_or_not(words: str) -> None:
+    both = (
+        f"one after the other  0.37, {words} (0.33)\nin turns 0.30, within 10 % of the calm ratio"
+    )
+    blocks = "calm: 0.33; one after the other: 0.37 (medians of 30 readings)"
+    said = {**SAID, "transform-blocks": blocks, "transform-three-ratios": f"{both} (0.33)"}
+    assert not faults(said)
+
+
+@pytest.mark.parametrize(
     ("cell", "old", "new"),
     [
         ("hook-measure", "2.50 times", "1.50 times"),
@@ -51,7 +91,11 @@ def test_true_sentences_have_no_fault() -> None:
         ("transform-three-ratios", "more than 10 % too high", "within 10 % of the calm ratio"),
         ("explain-roofs-measure", "best is 2.95", "best is 1.95"),
         ("explain-roofs-measure", "floor 2.66", "floor 1.66"),
+        ("explain-roofs-measure", "1.11 times the floor", "impossible"),
+        ("transform-three-ratios", "in turns             1.02", "in turns             1.14"),
         ("break-caches-measure", "40.1", "5.1"),
+        ("break-caches-measure", "The answer is: 3", "1.2 to 3 times as long, you said 3"),
+        ("break-caches", "67.1 MB", "0.9 MB"),
         ("break-caches", "262 kB", "900 kB"),
     ],
 )

@@ -52,6 +52,24 @@ def test_true_sentences_have_no_fault() -> None:
     assert not faults(said())
 
 
+@pytest.mark.parametrize(
+    ("cell", "old", "new"),
+    [
+        ("explain-call-cost", "82", "50"),
+        ("explain-call-cost", "82% of that\nmostly", "50% of that\nless than half, not"),
+        ("end-sentence", "5.00 x", "1.40 x"),
+    ],
+)
+def test_what_rounding_or_a_wide_interval_hides_is_no_fault(cell: str, old: str, new: str) -> None:
+    true = said()
+    about = true["explain-winners"].replace("is 5.0 times as fast", "is about as fast", 1)
+    assert old in true[cell]
+    changed = {**true, cell: true[cell].replace(old, new, 1)}
+    if cell == "end-sentence":
+        changed["explain-winners"] = about
+    assert not faults(changed)
+
+
 Change = Callable[[str], str]
 
 
@@ -66,7 +84,13 @@ Change = Callable[[str], str]
             "0.50 x NumPy's speed",
         ),
         ("explain-loops", lambda text: re.sub(r"\d+ float32", "3 float32", text), "lanes"),
+        (
+            "explain-winners",
+            lambda text: text.replace("is 5.0 times as fast", "is about as fast", 1),
+            "is called about as fast",
+        ),
         ("explain-call-cost", lambda text: text.replace("82", "22"), "says otherwise"),
+        ("explain-call-cost", lambda text: text.replace("82", "49"), "says otherwise"),
     ],
 )
 def test_a_false_sentence_is_refused(cell: str, change: Change, fault: str) -> None:

@@ -39,9 +39,29 @@ def test_true_statements_pass() -> None:
 
 
 @pytest.mark.parametrize(
+    ("slow", "fast", "sentence"),
+    [
+        ("1.024", "0.007", "An addition of row_sums takes 136.6 times as long."),
+        ("0.241", "0.200", "An addition of row_sums takes 1.2 times as long."),
+        ("0.240", "0.200", "In this run, an addition takes about as long in both (1.20 times)."),
+        ("0.100", "0.200", "In this run, an addition takes about as long in both (0.50 times)."),
+    ],
+)
+def test_a_ratio_that_rounding_allows_passes(slow: str, fast: str, sentence: str) -> None:
+    lines = f"row_sums: {slow} ns an addition, 1.00 (noisy) x\nadd_one: {fast} ns an addition, 2 x"
+    assert list(faults({**SAID, "hook-race": f"{lines}\n{sentence}"})) == []
+
+
+@pytest.mark.parametrize(
     ("cell", "true", "false"),
     [
         ("hook-race", "takes 5.0 times", "takes 2.0 times"),
+        ("hook-race", "takes 5.0 times", "takes 5.1 times"),
+        (
+            "hook-race",
+            "row_sums takes 5.0 times as long",
+            "takes about as long in both (5.00 times)",
+        ),
         ("see-rounding-rows", "is smaller", "is larger"),
         ("chains-count", "a chain of 8: 2", "a chain of 16: 1"),
         ("chains-count", "21: each waits for the one before", "21: 21 chains side by side"),

@@ -66,9 +66,31 @@ def test_true_sentences_are_accepted(judge: ModuleType, said: dict[str, str]) ->
 
 
 @pytest.mark.parametrize(
+    ("in_place", "copied", "sentence"),
+    [
+        ("0.06", "0.07", "1.00 times as fast as in place: the copy makes no clear difference here"),
+        ("0.06", "0.07", "1.36 times as fast as in place: the copy pays for itself here"),
+        ("0.43", "0.45", "1.05 times as fast as in place: the copy pays for itself here"),
+        ("0.45", "0.43", "0.94 times as fast as in place: the copy costs more than it saves here"),
+    ],
+)
+def test_what_rounding_allows_is_accepted(
+    judge: ModuleType, said: dict[str, str], in_place: str, copied: str, sentence: str
+) -> None:
+    race = (
+        f"in place             157 ms   {in_place} x NumPy's speed [0.31 to 0.80] (noisy)\n"
+        f"copy first          78.5 ms   {copied} x NumPy's speed [0.77 to 1.28]\n"
+    )
+    assert list(judge.faults({**said, "hook-race": f"{race}copy first is {sentence}."})) == []
+
+
+@pytest.mark.parametrize(
     ("cell", "true", "false"),
     [
         ("hook-race", "pays for itself here", "costs more than it saves here"),
+        ("hook-race", "0.86 x", "0.44 x"),
+        ("hook-race", "pays for itself here", "makes no clear difference here"),
+        ("hook-race", "copy first is faster", "copy first is 1.90 times as fast as in place"),
         ("see-spills", "LLVM's code has", "LLVM's code has 0.31, not"),
         ("see-cache-sets", "they do not fit", "they fit"),
         ("see-count-bytes", " 8.7 MB", "36.0 MB"),

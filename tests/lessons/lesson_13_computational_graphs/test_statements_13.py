@@ -31,6 +31,12 @@ def test_what_is_true_is_accepted() -> None:
     assert not list(faults(SAID))
 
 
+@pytest.mark.parametrize("change", ["merging the nests", "grouping the operators"])
+def test_savings_whose_order_is_rounded_away_are_accepted(change: str) -> None:
+    text = f"five into L2 9.96 MB\ntwo into L2 7.9 MB\nnest into L2 5.85 MB\n{change} spares more"
+    assert not list(faults({**SAID, "measure-count": text}))
+
+
 @pytest.mark.parametrize(
     ("cell", "true", "false"),
     [
@@ -39,6 +45,8 @@ def test_what_is_true_is_accepted() -> None:
         ("hook-race", "this race cannot tell its speed from that of", "0.99 times as fast as"),
         ("measure-one", "1.20 times as fast as", "this race cannot tell"),
         ("measure-count", "merging the nests", "grouping the operators"),
+        ("measure-count", "7.9 MB", "6.4 MB"),
+        ("measure-count", "merging the nests spares more", "both spare"),
         ("chain-reveal", "9 by four", "8 by four"),
         ("chain-reveal", "raced: 4.1", "raced: 1.1"),
         ("break-refusals", "softmax, 3", "softmax, 1"),

@@ -11,6 +11,7 @@ import pytest
 
 from mlc_course.lessons.lesson_21_capstone import follows, last_sentence, practice
 from mlc_course.lessons.lesson_21_capstone.against_the_library import UNFUSED, YOURS, Contest
+from mlc_course.lessons.lesson_21_capstone.last_words import TIME
 
 JUDGE = Path(__file__).parents[2] / "statements" / "lesson_21.py"
 TEXT = practice("linear")
@@ -71,12 +72,34 @@ def test_what_is_true_is_accepted(judge: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("yours", "unfused", "told"),
+    [
+        ("0.11", "0.10", "less"),
+        ("0.11", "0.10", "the same"),
+        ("0.10", "0.11", "the same"),
+        ("0.10", "0.11", "more"),
+        ("0.06", "0.06", "less"),
+        ("1.10", "1.00", "less"),
+        ("2.00 (noisy)", "1.00 (CPU time)", "less"),
+        ("2.00 (several threads)", "1.00 (several threads)", "less"),
+    ],
+)
+def test_what_rounding_allows_is_accepted(judge: Any, yours: str, unfused: str, told: str) -> None:
+    rows = ((YOURS, 1, 3.4, yours), (UNFUSED, 6, 13.0, unfused))
+    table = [f"{name:<22}{n:>8}{mb:>10.1f}{speed:>20}" for name, n, mb, speed in rows]
+    end = f"in 1 launch in place of 6; it takes {TIME[told]} on this machine"
+    assert not list(judge(said(race_run="\n".join(table), end_sentence=end)))
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         {"equal_wrong": "right: passes 20 of 20\nwrong: passes 9 of 20"},
         {"break_rooms": "bytes=50 bytes=90 bytes=40 bytes=10 bytes=4"},
         {"race_run": "yours   1   3.4   1.00\nunfused   6   13.0   1.00"},
+        {"race_run": "yours   1   3.4   1.06\nunfused   6   13.0   1.00"},
         {"end_sentence": "in 1 launch in place of 6; it takes more time on this machine"},
+        {"end_sentence": "in 1 launch in place of 6; it takes the same time on this machine"},
         {"end_sentence": "in 2 launches in place of 6; it takes less time on this machine"},
         {"cheap_reveal": "60 % (0.55)"},
     ],
