@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterator
 
@@ -12,6 +13,7 @@ from mlc_course.parallel import (
     Said,
     busy_neighbours,
     executor_for,
+    interrupted_once,
     interruptible,
     pushed,
     run_limited,
@@ -53,6 +55,41 @@ def test_none_is_an_item() -> None:
 def test_workers_that_cannot_be_are_refused(address: str | None, jobs: int, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         executor_for(address, jobs)
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_ctrl_c() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_interrupts_once_and_a_second_one_loses_nothing(own_ctrl_c: None) -> None:
+    with pytest.raises(KeyboardInterrupt), interrupted_once() as asked:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            assert asked.is_set()
+            signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)  # the process is ending: it is still ignored
+
+
+def test_without_ctrl_c_everything_is_as_before(own_ctrl_c: None) -> None:
+    with interrupted_once() as asked:
+        pass
+    assert not asked.is_set()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_that_is_ignored_stays_so(own_ctrl_c: None) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with interrupted_once() as asked:
+        signal.raise_signal(signal.SIGINT)
+    assert not asked.is_set()
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
 
 
 # --- busy neighbours ------------------------------------------------------------------------------

@@ -178,6 +178,7 @@ def shell(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
     yield shell
     progress._followed.clear()
     progress._met.clear()
+    progress._unwritten.clear()
 
 
 MODULE = "mlc_course.lessons.lesson_99_nothing"
@@ -213,6 +214,21 @@ def test_an_exercise_is_done_when_its_cell_has_succeeded(
     shell.run(lambda: both(2, 2))
     assert progress.done() == {"99_nothing": {"checks.both"}}
     assert len(shell.callbacks) == 1
+
+
+def test_what_could_not_be_written_is_written_with_the_next(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = lesson("checks", CHECKS, monkeypatch)["both"]
+    half = lesson("blanks", 'half = Blank(asks(called, returns(4, result=2)), (), "")', monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(progress, "_write", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        shell.run(lambda: both(2, 2))
+    assert "could not be written" in capsys.readouterr().out
+    assert progress.done() == {}
+    shell.run(lambda: half["half"](lambda x: x // 2))
+    assert progress.done() == {"99_nothing": {"checks.both", "blanks.half"}}
+    assert not progress._unwritten
 
 
 def test_an_exercise_is_not_done_where_what_its_check_says_is_caught(
