@@ -242,6 +242,7 @@ class WarmParent:
             "open_files": limits.open_files,
             "seconds": int(limits.seconds) + 1,
             "folder_bytes": limits.folder_bytes,
+            "tasks": limits.tasks,
         }
         near, far = socket.socketpair()
         report, writes = os.pipe()

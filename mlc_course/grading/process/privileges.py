@@ -11,6 +11,7 @@ import errno
 import fcntl
 import os
 import platform
+import re
 import socket
 import struct
 from dataclasses import dataclass
@@ -67,6 +68,12 @@ def _check(result: int, what: str) -> None:
 def _prctl(option: int, *values: int) -> None:
     arguments = [ctypes.c_ulong(each) for each in (*values, 0, 0, 0, 0)[:4]]
     _check(_libc.prctl(option, *arguments), f"prctl {option}")
+
+
+def kernel() -> tuple[int, int]:
+    """Return the version of the kernel, such as (6, 14); (0, 0) where its name tells none."""
+    found = re.match(r"(\d+)\.(\d+)", platform.release())
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def adopt_orphans() -> None:

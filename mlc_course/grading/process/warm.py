@@ -18,6 +18,7 @@ import importlib
 import json
 import os
 import random
+import resource
 import select
 import signal
 import socket
@@ -44,6 +45,9 @@ from mlc_course.parallel import die_with_parent
 
 NOBODY = 65534  # the user that a child is, inside
 LARGEST_REQUEST = 4096
+# Linux versions from which a namespace has a largest process number of its own, and the kernel
+# counts a user's tasks in each namespace by itself. Before, both are the whole machine's.
+NUMBERS_APART, COUNTED_APART = (6, 14), (5, 14)
 HELLO = b"\n"  # said once, by the first process, so that the grader learns its number
 REFUSED = 113  # the status of a child that could not be closed in
 
@@ -119,7 +123,7 @@ def _keep(
 
 
 def _first(begin: Callable[[], child.Answer], request: dict[str, int], to: int, alive: int) -> int:
-    _close_in(request["file_bytes"], request["folder_bytes"])
+    _close_in(request["file_bytes"], request["folder_bytes"], request["tasks"])
     privileges.hide_memory()
     die_with_parent(0)  # its parent is in another namespace
     if select.select([alive], [], [], 0)[0]:  # the end of the pipe: the keeper is gone
@@ -149,7 +153,7 @@ def _answer(begin: Callable[[], child.Answer], request: dict[str, int], connecti
     return 0
 
 
-def _close_in(file_bytes: int, folder_bytes: int) -> None:
+def _close_in(file_bytes: int, folder_bytes: int, tasks: int) -> None:
     """Mount what a child has for itself, become nobody, and give up all privileges.
 
     The order matters: a mount needs privileges over the old user namespace, and whoever is in the
@@ -169,7 +173,11 @@ def _close_in(file_bytes: int, folder_bytes: int) -> None:
     settings = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
     privileges.unmount("/proc")
     privileges.mount("proc", "/proc", quiet | MS_NOEXEC | MS_RDONLY)
+    if privileges.kernel() >= NUMBERS_APART:
+        _write(settings, "sys/kernel/pid_max", str(tasks))
     privileges.unshare(NEW_USER)
+    if privileges.kernel() >= COUNTED_APART:
+        resource.setrlimit(resource.RLIMIT_NPROC, (tasks, tasks))
     for name, value in (
         ("self/setgroups", "deny"),
         ("self/uid_map", f"{NOBODY} 0 1"),

@@ -25,7 +25,7 @@ import pytest
 from processes import all_end
 
 from mlc_course.errors import UsageError
-from mlc_course.grading.process import lives, walls
+from mlc_course.grading.process import lives, privileges, walls
 from mlc_course.grading.process.sandbox import BUBBLEWRAP, RLIMITS, Child, Ended, Limits
 from mlc_course.grading.process.walls import seen
 
@@ -379,6 +379,35 @@ def test_a_warm_parent_that_ends_is_replaced() -> None:
             run(child, "import time; time.sleep(600)")
     with Child(STUDENT, LIMITS, BUBBLEWRAP) as child:
         assert run(child, "a = 1")["failed"] == ""
+
+
+FORKS = """
+import os, time
+made = 0
+try:
+    while made < 5000:
+        if os.fork() == 0:
+            time.sleep(600)
+        made += 1
+except OSError:
+    pass
+"""
+
+
+@isolated
+@pytest.mark.skipif(privileges.kernel() < (6, 14), reason="a kernel that counts for the machine")
+def test_the_kernel_stops_forks_that_the_grader_is_too_late_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not lives.warm_works():
+        pytest.skip("a warm parent forks nothing here")
+    monkeypatch.setattr("mlc_course.grading.process.sandbox.POLL_S", 600.0)
+    limits = replace(LIMITS, processes=40, threads=250, memory_bytes=64 << 30)
+    with Child(STUDENT, limits, BUBBLEWRAP) as child:
+        run(child, FORKS)
+        made = int(value(child, "made"))
+    assert 40 < made < limits.tasks
+    assert int(Path("/proc/sys/kernel/pid_max").read_text()) > 5000
 
 
 DAEMON = """
