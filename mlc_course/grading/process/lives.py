@@ -276,13 +276,16 @@ class WarmParent:
             self._process.wait()
 
 
-def below(root: psutil.Process) -> list[int]:
-    """The processes below one. Asked ten times a second, so without a list of all processes."""
+def below(root: psutil.Process, most: int | None = None) -> list[int]:
+    """The processes below one, or the first ones as soon as there are more than ``most``.
+
+    Asked ten times a second, so without a list of all processes.
+    """
     if not Path("/proc/self/task", str(os.getpid()), "children").exists():
         return [each.pid for each in root.children(recursive=True)]
     found: list[int] = []
     waiting = [str(root.pid)] if root.is_running() else []
-    while waiting:
+    while waiting and (most is None or len(found) <= most):
         with contextlib.suppress(OSError):  # it has ended meanwhile
             for task in Path("/proc", waiting.pop(), "task").iterdir():
                 children = Path(task, "children").read_text().split()

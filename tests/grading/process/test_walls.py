@@ -12,9 +12,11 @@ import json
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -379,6 +381,24 @@ def test_a_warm_parent_that_ends_is_replaced() -> None:
             run(child, "import time; time.sleep(600)")
     with Child(STUDENT, LIMITS, BUBBLEWRAP) as child:
         assert run(child, "a = 1")["failed"] == ""
+
+
+CHAIN = 'sh -c \'sh -c "sh -c \\"sleep 600; true\\"; true"; true\'; true'
+
+
+def test_processes_are_counted_no_further_than_needed() -> None:
+    started = subprocess.Popen(["sh", "-c", CHAIN])
+    try:
+        root = psutil.Process(started.pid)
+        while len(every := lives.below(root)) < 4:
+            time.sleep(0.05)
+        assert lives.below(root, 1) == every[:2]
+        assert lives.below(root, 9) == every
+    finally:
+        for pid in every:
+            psutil.Process(pid).kill()
+        started.kill()
+        started.wait()
 
 
 FORKS = """
