@@ -121,6 +121,7 @@ def follow(found: Any, trials: int, done: int) -> bool:
             try:
                 found.close()
             except KeyboardInterrupt:  # a second one does not wait
+                print("\nstopped", flush=True)
                 leave()
             return True
     print(f"{number} trials, {failed} of those measured now failed")

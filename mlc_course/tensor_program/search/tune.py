@@ -13,6 +13,7 @@ import json
 import logging
 import math
 import os
+import signal
 import tempfile
 import threading
 import time
@@ -231,6 +232,8 @@ def search(
 
         with contextlib.ExitStack() as stack:
             stack.callback(lock.release)
+            if hasattr(signal, "pthread_sigmask"):  # Ctrl-C is no candidate's, whose process
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherits this
             drafts = stack.enter_context(tempfile.TemporaryDirectory())
             pool = tvm.PopenPoolExecutor(
                 1, limit_s, initializer=die_with_parent, initargs=(os.getpid(),)
