@@ -145,7 +145,8 @@ def interrupted_once() -> Iterator[threading.Event]:
 
     A measurement may catch what is raised and end early, which the event then tells. After the
     first one the process is ending, and a second must not cut short how it keeps what it has. Where
-    Ctrl-C is ignored, as in the background of a shell, it stays so.
+    Ctrl-C is ignored, as in the background of a shell, it stays so; outside the main thread, where
+    it is not raised, nothing changes.
     """
     asked = threading.Event()
     before = signal.getsignal(signal.SIGINT)
@@ -155,7 +156,8 @@ def interrupted_once() -> Iterator[threading.Event]:
         asked.set()
         raise KeyboardInterrupt
 
-    if before is not signal.default_int_handler:
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or before is not signal.default_int_handler:
         yield asked
         return
     signal.signal(signal.SIGINT, interrupt)

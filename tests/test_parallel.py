@@ -140,6 +140,15 @@ def test_without_ctrl_c_everything_is_as_before(own_ctrl_c: None) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_another_thread_may_ask_for_one_ctrl_c_and_changes_nothing(own_ctrl_c: None) -> None:
+    def run(push: Callable[[bool], None]) -> None:
+        with interrupted_once() as asked:
+            push(asked.is_set())
+
+    assert list(Pushed(run)) == [False]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_ctrl_c_that_is_ignored_stays_so(own_ctrl_c: None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with interrupted_once() as asked:
