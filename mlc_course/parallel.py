@@ -8,6 +8,7 @@ see what they do to a measurement.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import multiprocessing
@@ -46,23 +47,72 @@ class _Ended:
     error: BaseException | None
 
 
-def pushed(run: Callable[[Callable[[Item], None]], object]) -> Iterator[Item]:
-    """Yield what ``run(push)`` pushes from its own thread, in order; raise its exception here."""
-    queue: SimpleQueue[Item | _Ended] = SimpleQueue()
+class Pushed(Iterator[Item]):
+    """What ``run(push)`` pushes from a thread of its own, in order; its error is raised here.
+
+    ``leave`` asks the thread to end. Who closes the iterator waits until it has ended, and so does
+    the end of Python, where a thread in compiled code would abort the process. Who only drops the
+    iterator does not wait: that may happen in any thread, in this one too, and at any time.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Callable[[Item], None]], object],
+        leave: Callable[[], object] | None = None,
+    ) -> None:
+        self._queue: SimpleQueue[Item | _Ended] = SimpleQueue()
+        self._leave, self._is_read = leave, False
+        self._end = _begin(run, self._queue, leave)
+
+    def __next__(self) -> Item:
+        if self._is_read:
+            raise StopIteration
+        item = self._queue.get()
+        if not isinstance(item, _Ended):
+            return item
+        self._is_read = True
+        raise item.error or StopIteration
+
+    def close(self) -> None:
+        """Let the thread end, and wait for it. After Ctrl-C in here, it can be asked again."""
+        self._is_read = True
+        if self._leave:
+            self._end()
+
+    def __del__(self) -> None:
+        if self._leave:
+            self._leave()
+
+
+def _begin(
+    run: Callable[[Callable[[Item], None]], object],
+    queue: SimpleQueue[Item | _Ended],
+    leave: Callable[[], object] | None,
+) -> Callable[[], None]:
+    """Fill a queue from a thread, which outlives the reader; returns what ends it."""
+    is_over = threading.Event()
 
     def work() -> None:
+        error: BaseException | None = None
+        if leave:
+            atexit.register(end)
         try:
             run(queue.put)
-        except BaseException as error:
-            queue.put(_Ended(error))
-        else:
-            queue.put(_Ended(None))
+        except BaseException as failure:
+            error = failure
+        is_over.set()
+        atexit.unregister(end)
+        queue.put(_Ended(error))
 
-    threading.Thread(target=work, daemon=True).start()
-    while not isinstance(item := queue.get(), _Ended):
-        yield item
-    if item.error is not None:
-        raise item.error
+    def end() -> None:
+        if leave:
+            leave()
+        if thread.is_alive():  # in a process that was forked, it is not
+            is_over.wait()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return end
 
 
 def interruptible(items: Iterable[Item]) -> Iterator[Item]:
@@ -72,7 +122,7 @@ def interruptible(items: Iterable[Item]) -> Iterator[Item]:
         for item in items:
             push(item)
 
-    return pushed(run)
+    return Pushed(run)
 
 
 def leave(status: int = INTERRUPTED) -> NoReturn:
@@ -95,7 +145,8 @@ def interrupted_once() -> Iterator[threading.Event]:
 
     A measurement may catch what is raised and end early, which the event then tells. After the
     first one the process is ending, and a second must not cut short how it keeps what it has. Where
-    Ctrl-C is ignored, as in the background of a shell, it stays so.
+    Ctrl-C is ignored, as in the background of a shell, it stays so; outside the main thread, where
+    it is not raised, nothing changes.
     """
     asked = threading.Event()
     before = signal.getsignal(signal.SIGINT)
@@ -105,7 +156,8 @@ def interrupted_once() -> Iterator[threading.Event]:
         asked.set()
         raise KeyboardInterrupt
 
-    if before is not signal.default_int_handler:
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or before is not signal.default_int_handler:
         yield asked
         return
     signal.signal(signal.SIGINT, interrupt)

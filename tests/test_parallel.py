@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 
@@ -10,12 +11,12 @@ from processes import all_end
 
 from mlc_course.errors import MachineError, UsageError
 from mlc_course.parallel import (
+    Pushed,
     Said,
     busy_neighbours,
     executor_for,
     interrupted_once,
     interruptible,
-    pushed,
     run_limited,
     run_program,
 )
@@ -38,10 +39,65 @@ def test_an_error_is_raised_where_the_items_are_read_after_those_before_it() -> 
         push("one")  # type: ignore[operator]
         raise ZeroDivisionError
 
-    items = pushed(run)
+    items: Pushed[str] = Pushed(run)
     assert next(items) == "one"
     with pytest.raises(ZeroDivisionError):
         next(items)
+
+
+def left(leave: threading.Event) -> tuple[Pushed[int], threading.Event]:
+    """What pushes one number and goes on until it is left; and an event that its end sets."""
+    ended = threading.Event()
+
+    def run(push: Callable[[int], None]) -> None:
+        push(1)
+        leave.wait()
+        ended.set()
+
+    return Pushed(run, leave.set), ended
+
+
+@pytest.mark.parametrize("read", [0, 1])
+def test_who_closes_waits_for_the_thread_and_reads_no_more(read: int) -> None:
+    items, ended = left(threading.Event())
+    for _ in range(read):
+        assert next(items) == 1
+    items.close()
+    assert ended.is_set() and list(items) == []
+    items.close()
+
+
+def test_who_drops_the_items_in_their_own_thread_does_not_wait_for_itself() -> None:
+    leave, given, ended = threading.Event(), threading.Event(), threading.Event()
+    held: list[Pushed[int]] = []
+
+    def run(push: Callable[[int], None]) -> None:
+        given.wait()
+        held.clear()  # as a garbage collection may
+        assert leave.is_set()
+        ended.set()
+
+    held.append(Pushed(run, leave.set))
+    given.set()
+    assert ended.wait(60)
+
+
+def test_the_end_of_python_waits_for_a_thread_that_is_left() -> None:
+    said = run_program([sys.executable, "-c", KEPT], 60)
+    assert (said.status, said.out) == (0, "left")
+
+
+KEPT = """
+import threading
+from mlc_course.parallel import Pushed
+leave = threading.Event()
+def run(push):
+    push(1)
+    leave.wait()
+    print("left", end="", flush=True)
+items = Pushed(run, leave.set)
+next(items)
+"""
 
 
 def test_none_is_an_item() -> None:
@@ -81,6 +137,15 @@ def test_without_ctrl_c_everything_is_as_before(own_ctrl_c: None) -> None:
     with interrupted_once() as asked:
         pass
     assert not asked.is_set()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_another_thread_may_ask_for_one_ctrl_c_and_changes_nothing(own_ctrl_c: None) -> None:
+    def run(push: Callable[[bool], None]) -> None:
+        with interrupted_once() as asked:
+            push(asked.is_set())
+
+    assert list(Pushed(run)) == [False]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -253,10 +253,10 @@ def _lowered(
 def _measured(
     spec: Specification, found: Selection, width: int
 ) -> tuple[LoopComparison | None, bool]:
-    """Time the program beside LLVM's loops and NumPy; return also whether Ctrl-C came before."""
+    """Time the program beside LLVM's loops and NumPy; return also whether Ctrl-C came."""
     assert found.program is not None
     try:
-        with interrupted_once():
+        with interrupted_once() as asked:
             made = compiled(
                 spec,
                 TIMED_OUTPUTS,
@@ -270,7 +270,7 @@ def _measured(
         print("\nnot measured")
         return None, True
     print(f"\n{compared}")
-    return compared, False
+    return compared, asked.is_set()  # it has ended the timing early
 
 
 def _list(results: Results) -> int:

@@ -403,7 +403,7 @@ def _is_marked(path: Path) -> bool:
         if not path.is_file():
             return False
         with path.open("rb") as file:
-            return file.read(len(MARK)) == MARK.encode()
+            return file.readline(len(MARK) + 2).rstrip(b"\r\n") == MARK.encode()
     except OSError:
         return False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from pathlib import Path
 from typing import Any
@@ -108,17 +107,22 @@ def follow(found: Any, trials: int, done: int) -> bool:
     with tqdm(total=trials, initial=done, unit="trial", disable=None) as bar:
         bar.set_description("starting TVM's search")
         try:
-            with contextlib.closing(found):
-                for number, tried in enumerate(found, done + 1):
-                    if tried.seconds is None:
-                        failed += 1
-                    elif tried.seconds < fastest:
-                        fastest = tried.seconds
-                        tqdm.write(f"trial {number:>4}: {milliseconds(fastest)}")
-                    best = milliseconds(fastest) if fastest < math.inf else "none ran yet"
-                    bar.set_description(f"best {best}, {failed} failed")
-                    bar.update()
+            for number, tried in enumerate(found, done + 1):
+                if tried.seconds is None:
+                    failed += 1
+                elif tried.seconds < fastest:
+                    fastest = tried.seconds
+                    tqdm.write(f"trial {number:>4}: {milliseconds(fastest)}")
+                best = milliseconds(fastest) if fastest < math.inf else "none ran yet"
+                bar.set_description(f"best {best}, {failed} failed")
+                bar.update()
         except KeyboardInterrupt:
+            bar.set_description("waiting for the candidate that is being measured")
+            try:
+                found.close()
+            except KeyboardInterrupt:  # a second one does not wait
+                print("\nstopped", flush=True)
+                leave()
             return True
     print(f"{number} trials, {failed} of those measured now failed")
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.own_guide import guide_text
@@ -563,6 +565,29 @@ def test_ctrl_c_while_timing_keeps_the_program(
     assert capsys.readouterr().out.endswith("\nnot measured\nstopped\n")
     record = json.loads(file.read_text())
     assert record["program"] and record["measured"] is None
+
+
+@pytest.mark.skipif(not HERE, reason="a processor with the instructions of a level")
+def test_ctrl_c_that_ends_the_timing_early_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = select.compare
+
+    def interrupted(*arguments: Any) -> object:
+        with contextlib.suppress(KeyboardInterrupt):  # as a race does after its first round
+            signal.raise_signal(signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(select, "compare", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        file = tmp_path / "found.json"
+        words = ["select", "sat_add_u8", "--level", HERE[0], "--run", "--json", str(file)]
+        assert main(words) == INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().out.endswith("\nstopped\n")
+    assert json.loads(file.read_text())["measured"]
 
 
 def test_the_catalogue_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

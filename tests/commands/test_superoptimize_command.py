@@ -82,6 +82,8 @@ def test_a_search_removes_graphs_of_an_earlier_one_and_nothing_else(
     assert search(str(mine), "--out", str(tmp_path)) == 2
     assert "a file that is not a search's" in capsys.readouterr().err
     assert mine.read_text() == str(workload("lora"))
+    mine.write_text(f"{superoptimize.MARK}r, and changed by me\n")
+    assert search(*arguments) == 2
     mine.unlink()
     mine.mkdir()
     assert search(*arguments) == 2

@@ -12,10 +12,12 @@ import itertools
 import json
 import logging
 import math
+import os
+import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from filelock import FileLock, Timeout
 
 from mlc_course.errors import UsageError
 from mlc_course.machine import usable_cores
-from mlc_course.parallel import pushed
+from mlc_course.parallel import Pushed, die_with_parent
 from mlc_course.tensor_program.ladders import Record, Rung, provenance, save
 from mlc_course.tensor_program.problems import Workload, aligned
 from mlc_course.tensor_program.search.spaces import Strategy
@@ -146,8 +148,8 @@ class ChildRunner(meta_schedule.runner.PyRunner):  # type: ignore[misc]
     def _run(self, candidate: Any) -> _Known:
         shapes = [tuple(int(n) for n in info.shape) for info in candidate.args_info]
         path = str(candidate.artifact_path)
+        future = self.pool.submit(self.timed, path, shapes, self.threads)  # not at Python's end
         try:
-            future = self.pool.submit(self.timed, path, shapes, self.threads)
             seconds, error = _checked(future.result()), None
         except TimeoutError:
             seconds, error = None, f"not done after {self.limit_s:g} s"
@@ -191,15 +193,16 @@ def search(
     limit_s: float = 10.0,
     fleet: Fleet | None = None,
     timed: Callable[..., list[float]] = measure,
-) -> Generator[Tried, None, None]:
+) -> Pushed[Tried]:
     """Measure candidates until the folder's database holds ``trials`` of them; yields each.
 
     What the folder holds already is counted, so an interrupted run goes on where it stopped. The
     same seed draws the same candidates, but for the evolutionary strategy: its cost model learns
     from times. A candidate that crashes or is not done after ``limit_s`` seconds is a ``Tried``
     with an error, and the search goes on. ``timed`` measures a candidate in the child, as
-    ``measure`` does. Who closes the iterator waits for the candidate that is being measured;
-    nothing is searched or written after that.
+    ``measure`` does. Who closes the iterator waits for the candidate that is being measured, or for
+    the cost model that learns; nothing is searched or written after that. The batch that was not
+    finished is lost.
 
     Raises ``UsageError`` when the folder holds another search, or one of another machine, when
     another process searches into it, and when the disk did not keep what was measured.
@@ -214,9 +217,9 @@ def search(
         raise
     if done >= trials:
         lock.release()
-        return _nothing()
+        return Pushed(lambda _: None)
 
-    is_left, is_over = threading.Event(), threading.Event()
+    is_left = threading.Event()
 
     def run(push: Callable[[Tried], None]) -> None:
         told = itertools.count(done)
@@ -228,10 +231,13 @@ def search(
             push(tried)
 
         with contextlib.ExitStack() as stack:
-            stack.callback(is_over.set)
             stack.callback(lock.release)
+            if hasattr(signal, "pthread_sigmask"):  # Ctrl-C is no candidate's, whose process
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherits this
             drafts = stack.enter_context(tempfile.TemporaryDirectory())
-            pool = tvm.PopenPoolExecutor(max_workers=1, timeout=limit_s)
+            pool = tvm.PopenPoolExecutor(
+                1, limit_s, initializer=die_with_parent, initargs=(os.getpid(),)
+            )
             stack.callback(pool.shutdown)
             here = InMemoryBuilder(Path(drafts)), ChildRunner(pool, threads, limit_s, tell, timed)
             builder, runner = remote(fleet, limit_s) if fleet else here
@@ -244,27 +250,18 @@ def search(
                 builder=builder,
                 runner=runner,
                 database=database,
-                measure_callbacks=_callbacks(tell if fleet else None),
-                cost_model=meta_schedule.cost_model.XGBModel(
-                    num_warmup_samples=WARM_UP, num_tuning_cores=usable_cores()
-                ),
+                measure_callbacks=_callbacks(tell if fleet else None, learns=_learns(strategy)),
+                cost_model=_cost_model() if _learns(strategy) else "none",
             )
 
             _check_kept(folder, next(told))
 
-    def follow() -> Generator[Tried, None, None]:
-        try:
-            yield from pushed(run)
-        finally:
-            is_left.set()
-            is_over.wait()
-
     logging.getLogger("tvm.s_tir.meta_schedule").setLevel(logging.ERROR)
-    return follow()
-
-
-def _nothing() -> Generator[Tried, None, None]:
-    yield from ()
+    try:
+        return Pushed(run, is_left.set)
+    except RuntimeError:  # no thread is to be had
+        lock.release()
+        raise
 
 
 def _locked(folder: Path) -> FileLock:
@@ -437,9 +434,17 @@ def _seconds(record: Any) -> float:
     return sum(times) / len(times)
 
 
+def _learns(strategy: Strategy) -> bool:
+    return strategy.method == "evolutionary"
+
+
+def _cost_model() -> Any:
+    """What a search learns from: so little that several cores would mostly wait for each other."""
+    return meta_schedule.cost_model.XGBModel(num_warmup_samples=WARM_UP, num_tuning_cores=1)
+
+
 def _task(workload: Workload, strategy: Strategy, threads: int, seed: int) -> Any:
     load_cpu_intrinsics()
-    learns = strategy.method == "evolutionary"
     return meta_schedule.TuneContext(
         mod=workload.program(),
         target=cpu_target(threads),
@@ -447,7 +452,7 @@ def _task(workload: Workload, strategy: Strategy, threads: int, seed: int) -> An
         search_strategy=strategy.method,
         task_name="main",
         rand_state=1 + seed,  # TVM wants 1 or more
-        num_threads=usable_cores() if learns else 1,  # several draw in no certain order
+        num_threads=usable_cores() if _learns(strategy) else 1,  # several draw in no certain order
         logger=logging.getLogger("tvm.s_tir.meta_schedule"),
     ).clone()
 
@@ -481,7 +486,7 @@ class _Reporter(meta_schedule.measure_callback.PyMeasureCallback):  # type: igno
             self.push(Tried(seconds, str(result.error_msg) if failed else None))
 
 
-def _callbacks(push: Callable[[Tried], None] | None) -> list[Any]:
+def _callbacks(push: Callable[[Tried], None] | None, *, learns: bool) -> list[Any]:
     kept = meta_schedule.measure_callback
-    own = [kept.AddToDatabase(), kept.UpdateCostModel()]
+    own = [kept.AddToDatabase(), *([kept.UpdateCostModel()] if learns else [])]
     return [_Reporter(push), *own, kept.RemoveBuildArtifact()] if push else own

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mlc_course.commands import tune as report
@@ -83,6 +84,34 @@ def test_a_search_that_nobody_reads_any_more_ends(small: Workload, tmp_path: Pat
     assert tune.BATCH <= kept.count(b"\n") < 3 * tune.BATCH
     assert len(run(small, "random", tmp_path, kept.count(b"\n") + 1)) == 1, "it is locked"
     assert (tmp_path / tune.RECORDS_FILE).read_bytes().startswith(kept)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process dies with its parent")
+def test_a_candidate_that_hangs_ends_with_the_search_whatever_that_dies_of(tmp_path: Path) -> None:
+    code = HANGING.format(folder=tmp_path)
+    with subprocess.Popen([sys.executable, "-c", code]) as searching:
+        try:
+            own = tmp_path / "own"
+            while not (own.exists() and own.read_text()):
+                assert searching.poll() is None
+                time.sleep(0.1)
+            hanging = psutil.Process(int(own.read_text()))
+        finally:
+            searching.kill()
+    hanging.wait(BUSY_S)
+
+
+HANGING = """
+from pathlib import Path
+from mlc_course.tensor_program.problems import make_workload
+from mlc_course.tensor_program.search import STRATEGIES, tune
+def timed(*_):
+    import os, time
+    Path("{folder}", "own").write_text(str(os.getpid()))
+    time.sleep(600)
+small, used = make_workload("matmul", (16, 16, 16)), STRATEGIES["random"]
+list(tune.search(small, used, Path("{folder}", "db"), trials=1, limit_s=600, timed=timed))
+"""
 
 
 def failing(folder: Path) -> Callable[..., list[float]]:
