@@ -62,6 +62,7 @@ def record(tasks: Iterable[str], file: Path | None = None) -> bool:
 def forget(file: Path | None = None) -> None:
     """Remove the file; raises ``OSError`` where that is not allowed."""
     file = file or path()
+    _unwritten.clear()
     if file.exists():
         with FileLock(f"{file}.lock", timeout=PATIENCE_S):
             file.unlink(missing_ok=True)
