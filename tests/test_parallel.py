@@ -46,7 +46,7 @@ def test_an_error_is_raised_where_the_items_are_read_after_those_before_it() -> 
 
 
 def left(leave: threading.Event) -> tuple[Pushed[int], threading.Event]:
-    """What pushes one number and goes on until it is left; and an event that its end sets."""
+    """Return an iterator of one number that goes on until it is left, and whether it has ended."""
     ended = threading.Event()
 
     def run(push: Callable[[int], None]) -> None:

@@ -1,4 +1,4 @@
-"""What a command leaves behind in its process, and a test must not."""
+"""A command that was interrupted changes its process, which tests share."""
 
 from __future__ import annotations
 

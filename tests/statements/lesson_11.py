@@ -82,7 +82,7 @@ def _sets(text: str, sizes: str) -> Iterator[str]:
 def _demand(
     depth: int, columns: int, row: int, sets: int, ways: int, line: int
 ) -> tuple[int, int, str]:
-    """How many sets get lines, the most in one set, and whether they fit there."""
+    """Count the sets that get lines and the most in one; say whether they fit there."""
     lines = {(k * row + c) * 4 // line for k in range(depth) for c in range(columns)}
     demand = Counter(number % sets for number in lines)
     most = max(demand.values())

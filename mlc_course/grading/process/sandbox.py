@@ -77,7 +77,7 @@ class Child:
         self._seen: set[psutil.Process] = set()
         self._ends = time.monotonic() + limits.seconds
         self._request_seconds, self._request_ends = START_SECONDS, self._ends
-        self._ready = False
+        self._ready = self._has_hung_up = False
         self._stopped = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
@@ -92,7 +92,7 @@ class Child:
             self._connection.send_bytes(message)
             return self._connection.recv_bytes(self.limits.message_bytes)
         except (EOFError, OSError) as error:
-            self._request_ends = float("inf")  # it is not late any more
+            self._has_hung_up = True
             seen = _why(error, self._life)  # meanwhile the watcher may find a reason
             self.why = self.why or seen
             raise Ended(self.why) from None
@@ -132,7 +132,7 @@ class Child:
 
     def _excess(self) -> str:
         now = time.monotonic()
-        if now > self._request_ends:
+        if now > self._request_ends and not self._has_ended():
             return f"over the time limit of {self._request_seconds:g} s"
         if now > self._ends:
             return f"over the time limit of {self.limits.seconds:g} s in total"
@@ -147,6 +147,10 @@ class Child:
         if sum(map(_resident, tree)) > self.limits.memory_bytes:
             return f"over the memory limit of {self.limits.memory_bytes >> 20} MiB"
         return ""
+
+    def _has_ended(self) -> bool:
+        """Tell whether it ended by itself, so that only finding out why takes longer."""
+        return self._has_hung_up and not self._tree()
 
     def _is_a_crowd(self) -> bool:
         """Count no further than needed: those that fork without end leave a grader no time.

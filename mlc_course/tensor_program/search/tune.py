@@ -439,7 +439,7 @@ def _learns(strategy: Strategy) -> bool:
 
 
 def _cost_model() -> Any:
-    """What a search learns from: so little that several cores would mostly wait for each other."""
+    """Return a model that learns from times: so few that several cores would only wait."""
     return meta_schedule.cost_model.XGBModel(num_warmup_samples=WARM_UP, num_tuning_cores=1)
 
 

@@ -95,6 +95,8 @@ def test_a_child_that_ended_is_not_late(child: Child, monkeypatch: pytest.Monkey
     why, now = sandbox._why, time.monotonic
 
     def late(*about: Any) -> str:
+        while child._tree():
+            time.sleep(0.01)
         with monkeypatch.context() as patch:
             patch.setattr(time, "monotonic", lambda: now() + 100)
             time.sleep(5 * sandbox.POLL_S)
@@ -104,6 +106,13 @@ def test_a_child_that_ended_is_not_late(child: Child, monkeypatch: pytest.Monkey
     monkeypatch.setattr(sandbox, "_why", late)
     with pytest.raises(Ended, match="ended itself, with status 3"):
         child.ask(json.dumps({"do": "run", "source": "import os; os._exit(3)"}).encode(), 60.0)
+
+
+def test_a_child_that_hangs_up_and_runs_on_keeps_its_limit(child: Child) -> None:
+    source = "import os, time\nos.closerange(3, 256)\ntime.sleep(600)"
+    with pytest.raises(Ended, match="time limit of 2 s"):
+        run(child, "pass")
+        child.ask(json.dumps({"do": "run", "source": source}).encode(), 2.0)
 
 
 def test_memory_is_limited(child: Child) -> None:
