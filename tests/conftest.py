@@ -20,6 +20,7 @@ import platformdirs
 import pytest
 from cases import CASES, SEED, Cases, LongRun, Tried
 from golden import Golden, golden_check
+from repeatable import seed_the_library
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parent.parent
@@ -54,7 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
     drawn = option.minutes or option.seed is not None
     hypothesis.settings.load_profile("fresh" if drawn else "repeatable")
     if not drawn:
-        # It also draws constants of the modules that this process happens to have loaded by then.
+        seed_the_library()
+        # Hypothesis draws constants of the modules that this process happens to have loaded, too.
         providers._get_local_constants = providers.Constants
 
 

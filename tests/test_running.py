@@ -20,6 +20,7 @@ SHARED = (
     "tests/conftest.py",
     "tests/helpers/cases.py",
     "tests/helpers/golden.py",
+    "tests/helpers/repeatable.py",
 )
 DRAWS = """
 import pytest
@@ -105,6 +106,33 @@ def test_what_is_drawn_does_not_depend_on_what_is_loaded(project: Path) -> None:
         (project / "ours.py").write_text(f"NUMBERS = {numbers}\n")
         (project / "tests" / "test_before.py").write_text("import ours\ndef test_it(): pass\n")
     assert len(drawn) == 1
+
+
+WITHOUT_A_SEED = """
+from pathlib import Path
+
+ENGINE = '''
+import random, secrets, numpy as np
+drawn = [random.Random().random(), np.random.default_rng().random(), secrets.randbits(60)]
+'''
+
+def test_engines_draw():
+    for name in ("mlc_course.engine", "another.engine"):
+        engine = {"__name__": name}
+        exec(ENGINE, engine)
+        Path(name).write_text(ascii(engine["drawn"]))
+"""
+
+
+def test_the_library_draws_alike_in_each_run_unless_a_seed_is_asked_for(project: Path) -> None:
+    (project / "tests" / "test_engines.py").write_text(WITHOUT_A_SEED)
+    ours, others = [], []
+    for asked in ((), (), ("--seed", "1")):
+        assert "1 passed" in run(project, *asked)
+        ours.append((project / "mlc_course.engine").read_text())
+        others.append((project / "another.engine").read_text())
+    assert ours[0] == ours[1] != ours[2]
+    assert len(set(others)) == 3
 
 
 def test_counts_are_added_up_over_workers_and_written(project: Path) -> None:

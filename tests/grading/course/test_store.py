@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import random
+import secrets
 import sqlite3
 import stat
 import subprocess
@@ -269,7 +271,8 @@ def test_a_file_that_holds_no_marks_is_refused(tmp_path: Path) -> None:
         Store(tmp_path / "marks.sqlite")
 
 
-def test_a_seed_is_drawn_once_for_a_file(tmp_path: Path) -> None:
+def test_a_seed_is_drawn_once_for_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "randbits", random.SystemRandom().getrandbits)
     seeds = []
     for name in ("a", "a", "b"):
         store = Store(tmp_path / name)

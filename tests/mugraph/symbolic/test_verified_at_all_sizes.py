@@ -354,6 +354,15 @@ def test_a_missing_rescale_is_refused_by_the_program() -> None:
     assert verify_all_sizes(symbolic, variants(symbolic, lower)).equal  # its kernels are right
 
 
+def test_a_missing_rescale_is_refused_whatever_is_drawn() -> None:
+    """One input of nine has the largest number of both rows in front, and hides it."""
+    symbolic = symbolic_graph(softmax_with(unscaled), {"b": 1, "n": 1})
+    kernels = variants(symbolic, lower)
+    for seed in range(30):
+        found = verify_all_sizes(symbolic, kernels, workload("softmax"), seed=seed)
+        assert "not that of softmax" in found.wrong
+
+
 def test_a_state_that_shows_only_after_three_steps_is_refused() -> None:
     with pytest.raises(GraphError, match="n is not free"):
         symbolic_graph(softmax_with(stale), TILES[SOFTMAX])
