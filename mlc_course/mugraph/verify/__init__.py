@@ -7,7 +7,7 @@ and ``false_accept_bound`` (the theorem and its proof).
 
 from mlc_course.mugraph.verify.batch_sizes import batch, core
 from mlc_course.mugraph.verify.counterexample import difference
-from mlc_course.mugraph.verify.digits import differ_in_digits
+from mlc_course.mugraph.verify.digits import differ_in_digits, differing_output
 from mlc_course.mugraph.verify.equivalence import (
     Verdict,
     compared,
@@ -57,6 +57,7 @@ __all__ = [
     "core",
     "differ_in_digits",
     "difference",
+    "differing_output",
     "draw",
     "family",
     "formulas",

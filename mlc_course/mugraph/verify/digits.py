@@ -213,21 +213,46 @@ def _each(function: Any, x: Array) -> Array:
     return np.asarray(np.frompyfunc(function, 1, 1)(x), object)
 
 
-def precisely(inputs: Mapping[str, Array], *graphs: KernelGraph) -> list[list[Bounded]]:
+Run = Callable[[Mapping[str, Any], Any], Sequence[Any]]  # outputs from inputs, in an arithmetic
+
+
+def precisely(inputs: Mapping[str, Array], *graphs: KernelGraph) -> list[Sequence[Bounded]]:
     """Return what graphs compute with more digits than float64 has."""
-    if all(sum(map(math.prod, graph.shapes)) <= FEW for graph in graphs):
+    numbers = max(sum(map(math.prod, graph.shapes)) for graph in graphs)
+    return _run(inputs, [_run_of(graph) for graph in graphs], numbers)
+
+
+def _run_of(graph: KernelGraph) -> Run:
+    return lambda inputs, m: evaluate(graph, [inputs[each.name] for each in graph.inputs], m)
+
+
+def _run(inputs: Mapping[str, Array], runs: Sequence[Run], numbers: int) -> list[Sequence[Bounded]]:
+    """Run programs of which each computes so many ``numbers``, at most."""
+
+    def computed(referee: Referee) -> list[Sequence[Bounded]]:
+        entered = {name: referee.entered(np.asarray(array)) for name, array in inputs.items()}
+        with decimal.localcontext(CONTEXT), np.errstate(all="ignore"):
+            return [run(entered, referee) for run in runs]
+
+    if numbers <= FEW:
         try:
-            with decimal.localcontext(CONTEXT):
-                return [_run(graph, inputs, Referee(digits=True)) for graph in graphs]
+            return computed(Referee(digits=True))
         except TypeError:  # an operator of one's own has a float in it
             pass
-    return [_run(graph, inputs, Referee(digits=False)) for graph in graphs]
+    return computed(Referee(digits=False))
 
 
-def _run(graph: KernelGraph, inputs: Mapping[str, Array], referee: Referee) -> list[Bounded]:
-    with np.errstate(all="ignore"):
-        entered = [referee.entered(np.asarray(inputs[each.name])) for each in graph.inputs]
-        return evaluate(graph, entered, referee)
+def differing_output(
+    left: Run, right: Run, inputs: Mapping[str, Array], numbers: int
+) -> int | None:
+    """Return the first output that two runs surely compute otherwise; None where there is none.
+
+    Each of the runs computes so many ``numbers``, at most.
+    """
+    ours, theirs = _run(inputs, (left, right), numbers)
+    with decimal.localcontext(CONTEXT), np.errstate(all="ignore"):
+        pairs = enumerate(zip(ours, theirs, strict=True))
+        return next((number for number, pair in pairs if not _alike(*pair)), None)
 
 
 def holds(difference: Array | float, a: Bounded, b: Bounded | float = 0.0) -> Array:

@@ -12,11 +12,11 @@ from typing import Any
 
 from mlc_course.errors import UsageError
 from mlc_course.mugraph.ir import Shape
+from mlc_course.mugraph.verify.digits import Run
 from mlc_course.mugraph.verify.false_accept_bound import needed_tests
 from mlc_course.mugraph.verify.laws import Laws, LongExponents
 from mlc_course.mugraph.verify.uninterpreted import MOST, Growths, Uninterpreted
 
-Run = Callable[[Mapping[str, Any], Any], Sequence[Any]]  # outputs from inputs, in an arithmetic
 ROUNDS = 16
 REDRAWS = 8  # of a round in which something is divided by zero
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlc_course.errors import GraphError, UsageError, WrongResult
+from mlc_course.errors import GraphError, Undecided, UsageError, WrongResult
 from mlc_course.mugraph.cpu_kernels import Cpu, lower_sized
 from mlc_course.mugraph.ir import KernelGraph, Number, ops, parse, run
 from mlc_course.mugraph.kernel_checks import compare_code
@@ -361,6 +361,40 @@ def test_a_missing_rescale_is_refused_whatever_is_drawn() -> None:
     for seed in range(30):
         found = verify_all_sizes(symbolic, kernels, workload("softmax"), seed=seed)
         assert "not that of softmax" in found.wrong
+
+
+FAR = """
+there_and_back(X[b=6, n=3], Z[b=6, n=3]):
+  block grid(x=2, y=1):
+    x = load(X, imap={x: 0, y: 1})
+    z = load(Z, imap={x: 0, y: 1})
+    far = scale(z, by=1000000000000)
+    moved = add(x, far)
+    above = relu(moved)
+    opposite = neg(moved)
+    below = relu(opposite)
+    same = sub(above, below)
+    y = sub(same, far)
+    Y = store(y, omap={x: 0, y: 1})
+  return Y
+"""
+ITSELF = """
+itself(X[b=6, n=3], Z[b=6, n=3]):
+  nothing = sub(Z, Z)
+  Y = add(X, nothing)
+  return Y
+"""
+
+
+def test_rounding_alone_is_no_difference() -> None:
+    """They are equal by no law of this test, and float64 has them apart in the fourth digit."""
+    symbolic = symbolic_graph(parse(FAR), {"b": 3, "n": 3})
+    with pytest.raises(Undecided, match="not by the laws"):
+        verify_all_sizes(symbolic, variants(symbolic, lower), parse(ITSELF))
+    more = "left = sub(same, far)\n    y = shift(left, by=1e-11)"
+    symbolic = symbolic_graph(parse(FAR.replace("y = sub(same, far)", more)), {"b": 3, "n": 3})
+    found = verify_all_sizes(symbolic, variants(symbolic, lower), parse(ITSELF))
+    assert "the graph's Y is not that of itself" in found.wrong
 
 
 def test_a_state_that_shows_only_after_three_steps_is_refused() -> None:
