@@ -269,8 +269,8 @@ def run_limited(work: Callable[[], Item], *, seconds: int, memory_bytes: int) ->
     """Return what ``work()`` returns, from a process of its own with limits.
 
     It has ``seconds`` of processor time, ten times as much on the clock, and ``memory_bytes`` of
-    addresses more than this process. What it returns is pickled. Where processes cannot be forked,
-    the work is done here, without limits.
+    addresses more than this process, whose free memory it may use as well. What it returns is
+    pickled. Where processes cannot be forked, the work is done here, without limits.
 
     Raises ``MachineError`` when it passes a limit, ends its process or raises an error.
     """

@@ -222,13 +222,15 @@ def _follow(search: Selecting, events: list[str]) -> tuple[bool, str]:
     """Show how far a search is; return whether Ctrl-C ended it, and why it was not recorded."""
     with tqdm(unit=" programs", unit_scale=True, disable=None, leave=False) as bar:
         try:
-            with interrupted_once():
+            with interrupted_once() as asked:
                 for event in search:
                     events.append(event_line(event))
                     if isinstance(event, Tried):
                         instructions = plural(event.instructions, "instruction")
                         bar.set_description(instructions, refresh=False)
                         bar.update(event.tried)
+                    if asked.is_set():
+                        raise KeyboardInterrupt  # it came where Python drops what is raised
         except KeyboardInterrupt:
             return True, "stopped before the search ended"
         except OSError as error:  # of the file of rules; the program is there

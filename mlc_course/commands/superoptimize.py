@@ -237,7 +237,7 @@ def _follow(events: Iterator[Event], tally: Tally, verbose: bool) -> str:
     """Show how far the search is; return ``STOPPED`` when Ctrl-C ended it, else ""."""
     with tqdm(unit="bank", disable=None, leave=False) as bar:
         try:
-            with interrupted_once():
+            with interrupted_once() as asked:
                 for event in events:
                     line = tally.take(event)
                     if line and verbose:
@@ -249,6 +249,8 @@ def _follow(events: Iterator[Event], tally: Tally, verbose: bool) -> str:
                         best = 1e6 * float(tally.ranked[0].cost.total)
                         before = 1e6 * cost(tally.program, tally.target).total
                         bar.set_description(f"{best:.1f} us, the program {before:.1f}")
+                    if asked.is_set():
+                        raise KeyboardInterrupt  # it came where Python drops what is raised
         except KeyboardInterrupt:
             return STOPPED
     return ""

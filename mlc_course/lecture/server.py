@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import socket
 import webbrowser
 from pathlib import Path
@@ -152,6 +153,7 @@ def serve(notebook: Path, *, browser: bool, port: int | None, poll_port: int | N
         words.append("--allow-root")  # a container's only user; the server listens on loopback
     app = ServerApp.instance()
     app.initialize(words, find_extensions=False)
+    _stop_at_ctrl_c(app)
     add_handlers(app, notebook.parent, poll, poll_address)
     address = f"http://127.0.0.1:{port}/lecture/{notebook.stem[:2]}?token={token}"
     print(f"Slides: {address}", flush=True)
@@ -160,3 +162,18 @@ def serve(notebook: Path, *, browser: bool, port: int | None, poll_port: int | N
     if browser:
         webbrowser.open(address)
     app.start()
+
+
+def _stop_at_ctrl_c(app: ServerApp) -> None:
+    """Stop a server at Ctrl-C, in the middle of a request too; a second one ends it at once.
+
+    An exception could be lost there: Tornado logs what the reading of a request raises, and goes
+    on. In a terminal Jupyter has a handler of its own, which asks first.
+    """
+
+    def stop(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        app.stop(from_signal=True)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, stop)

@@ -205,8 +205,11 @@ def given(browser: BrowserContext, *words: str, **variables: str) -> Iterator[Le
             yield made
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(PATIENCE_S)
-        process.stdout.close()
+        try:
+            process.wait(PATIENCE_S)
+        finally:
+            process.kill()
+            process.stdout.close()
 
 
 @pytest.fixture
