@@ -117,11 +117,14 @@ def _times(size: Array, error: Array) -> Array:
 
 
 def _rounded(value: Any, error: Any) -> Bounded:
-    """A result, with its rounding added to what the errors of its operands make of it."""
+    """A result, with its rounding added to what the errors of its operands make of it.
+
+    Where the number is not 0, its bound is not, either: what is too small for a float is something.
+    """
     value = np.asarray(value)
     size = _size(value)
     bound = error + _unit(value) * size
-    bound = np.where(bound > 0, np.nextafter(bound, np.inf), bound)
+    bound = np.where((bound > 0) | (size > 0), np.nextafter(bound, np.inf), bound)
     return Bounded(value, np.where(np.isfinite(size) & ~np.isnan(bound), bound, np.inf))
 
 
@@ -247,7 +250,7 @@ def differing_output(
 ) -> int | None:
     """Return the first output that two runs surely compute otherwise; None where there is none.
 
-    Each of the runs computes so many ``numbers``, at most.
+    Each of the runs computes so many ``numbers``, at most; who asks repeatedly counts all of them.
     """
     ours, theirs = _run(inputs, (left, right), numbers)
     with decimal.localcontext(CONTEXT), np.errstate(all="ignore"):

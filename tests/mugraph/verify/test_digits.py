@@ -126,6 +126,19 @@ def test_a_rounded_zero_that_is_made_large_is_no_difference(
 
 
 @pytest.mark.parametrize("size", [4, 20_000])
+def test_the_rounding_of_numbers_near_the_least_float_is_no_difference(size: int) -> None:
+    """A bound on its error is less than any float."""
+    inputs = f"X[b=2, d={size}], Y[b, d]"
+    body = "t = scale(X, by=1e-300); q = shift(X, by=3); u = mul(t, Y); v = mul(u, q); "
+    body += "w = mul(Y, q); k = mul(t, w); d = sub(v, k); e = scale(d, by=1e300); "
+    left = graph(f"{body}F = scale(e, by=1e300)", inputs)
+    right = graph("F = sub(X, X)", inputs)
+    rng = np.random.default_rng(0)
+    drawn = {name: rng.standard_normal(shape) for name, shape in left.input_shapes.items()}
+    assert not differ_in_digits(left, right, drawn, [(0,)])
+
+
+@pytest.mark.parametrize("size", [4, 20_000])
 def test_a_large_difference_is_one_whatever_cuts_it_off(size: int) -> None:
     inputs = f"X[b=2, d={size}], Y[b, d]"
     left = graph("a = sub(X, Y); s = scale(a, by=1e70); F = clamp(s, low=0, high=1)", inputs)
