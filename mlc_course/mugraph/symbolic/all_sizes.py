@@ -216,7 +216,7 @@ def _graph_missed(
     if missed is not None:
         return missed
     rng = np.random.default_rng(seed)
-    numbers = max(sum(map(math.prod, graph.shapes)) for graph in (given, small.graph))
+    numbers = DRAWS * max(sum(map(math.prod, graph.shapes)) for graph in (given, small.graph))
     for _ in range(DRAWS):
         inputs = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
         number = differing_output(of_program, of_graph, inputs, numbers)
@@ -224,7 +224,7 @@ def _graph_missed(
             name = small.graph.names[small.graph.outputs[number]]
             return f"the graph's {name} is not that of {program.name}"
     raise Undecided(
-        f"{small.graph.name}, {program.name}: alike where drawn, not by the laws of arithmetic",
+        f"{small.graph.name}, {program.name}: neither sure to differ, nor equal by a known law",
         expected="graphs that are equal by a law that the verifier knows",
         got=", ".join(f"{name}={size}" for name, size in sizes.items()),
     )

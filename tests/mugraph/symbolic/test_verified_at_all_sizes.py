@@ -46,7 +46,9 @@ from mlc_course.mugraph.symbolic import (
     variants,
     verify_all_sizes,
 )
-from mlc_course.mugraph.verify import missed_by_runs
+from mlc_course.mugraph.symbolic.all_sizes import DRAWS
+from mlc_course.mugraph.verify import digits, missed_by_runs
+from mlc_course.mugraph.verify.digits import Referee
 
 RMS, SOFTMAX, ATTENTION = FREE_SIZED
 TILES = {
@@ -389,12 +391,31 @@ itself(X[b=6, n=3], Z[b=6, n=3]):
 def test_rounding_alone_is_no_difference() -> None:
     """They are equal by no law of this test, and float64 has them apart in the fourth digit."""
     symbolic = symbolic_graph(parse(FAR), {"b": 3, "n": 3})
-    with pytest.raises(Undecided, match="not by the laws"):
+    with pytest.raises(Undecided, match="nor equal by a known law"):
         verify_all_sizes(symbolic, variants(symbolic, lower), parse(ITSELF))
     more = "left = sub(same, far)\n    y = shift(left, by=1e-11)"
     symbolic = symbolic_graph(parse(FAR.replace("y = sub(same, far)", more)), {"b": 3, "n": 3})
     found = verify_all_sizes(symbolic, variants(symbolic, lower), parse(ITSELF))
     assert "the graph's Y is not that of itself" in found.wrong
+
+
+def test_60_digits_are_for_what_all_draws_compute_in_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn = list[bool]()
+
+    class Watched(Referee):
+        def __init__(self, *, digits: bool) -> None:
+            drawn.append(digits)
+            super().__init__(digits=digits)
+
+    monkeypatch.setattr(digits, "Referee", Watched)
+    for rows, is_small in ((3, True), (100, False)):
+        symbolic = symbolic_graph(parse(FAR.replace("b=6", f"b={2 * rows}")), {"b": rows, "n": 3})
+        drawn.clear()
+        with pytest.raises(Undecided, match="neither sure to differ"):
+            verify_all_sizes(symbolic, variants(symbolic, lower), parse(ITSELF))
+        assert drawn == [is_small] * DRAWS
 
 
 def test_a_state_that_shows_only_after_three_steps_is_refused() -> None:
