@@ -109,6 +109,7 @@ def test_what_is_drawn_does_not_depend_on_what_is_loaded(project: Path) -> None:
 
 
 WITHOUT_A_SEED = """
+import pickle, random
 from pathlib import Path
 
 ENGINE = '''
@@ -121,6 +122,8 @@ def test_engines_draw():
         engine = {"__name__": name}
         exec(ENGINE, engine)
         Path(name).write_text(ascii(engine["drawn"]))
+    assert isinstance(random.SystemRandom(), random.Random)
+    assert b"random\\n" in pickle.dumps(random.Random(1), 0)  # another process reads it
 """
 
 
