@@ -156,11 +156,15 @@ def serve(notebook: Path, *, browser: bool, port: int | None, poll_port: int | N
     _stop_at_ctrl_c(app)
     add_handlers(app, notebook.parent, poll, poll_address)
     address = f"http://127.0.0.1:{port}/lecture/{notebook.stem[:2]}?token={token}"
-    print(f"Slides: {address}", flush=True)
-    if poll_address:
-        print(f"Votes:  {poll_address}", flush=True)
-    if browser:
-        webbrowser.open(address)
+
+    def announce() -> None:
+        print(f"Slides: {address}", flush=True)
+        if poll_address:
+            print(f"Votes:  {poll_address}", flush=True)
+        if browser:
+            app.io_loop.run_in_executor(None, webbrowser.open, address)
+
+    app.io_loop.add_callback(announce)  # after the one that listens
     app.start()
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +18,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from ports import free_port
 
 from mlc_course.commands.lab import LECTURES
 
@@ -39,15 +38,6 @@ def chromium() -> str:
     if found is None:
         pytest.fail("no Chromium here: apt-get install chromium, or Chrome from its own site")
     return found
-
-
-def free_port() -> int:
-    """A port below those that a system gives to kernels, so that none takes it meanwhile."""
-    while True:
-        port = secrets.choice(range(20_000, 32_000))
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 def environment(home: Path) -> dict[str, str]:

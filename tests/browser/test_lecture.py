@@ -19,12 +19,13 @@ import nbformat
 import psutil
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
+from ports import free_port
 from slide_faults import controls_without_effect, slide_faults, weak_contrasts
 
 from mlc_course.lecture import build, lesson_notebook, load, read_deck
 
 from .accessible import silent_pictures, violations
-from .conftest import PATIENCE_S, ROOT, free_port, new_page
+from .conftest import PATIENCE_S, ROOT, new_page
 from .driving import LESSON_S, SCREENSHOTS, resize
 
 pytestmark = pytest.mark.browser

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
+from ports import free_port
 
 from mlc_course import progress
 from mlc_course.commands import lab
 from mlc_course.start import read_course
 
-from .conftest import PATIENCE_S, ROOT, environment, free_port, new_page, wait_for
+from .conftest import PATIENCE_S, ROOT, environment, new_page, wait_for
 from .driving import READY, SCREENSHOTS, resize, strangers
 
 FIRST = read_course().lessons[0]

@@ -1,4 +1,4 @@
-"""What the library draws without a seed, drawn alike in each run of ``make test``."""
+"""Draw alike in each run of ``make test`` what the library draws without a seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _plain, _default_rng, _randbits = random.Random.__init__, np.random.default_rng,
 
 
 def _for_the_library() -> bool:
-    """Whether it is code of the library that has called who asks."""
+    """Tell whether code of the library has called who asks."""
     return str(sys._getframe(2).f_globals.get("__name__")).startswith("mlc_course.")
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ports import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -36,56 +37,33 @@ print("the end")
 """
 
 
-@pytest.fixture
-def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
-def started(port: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextlib.contextmanager
+def ending(port: int) -> Iterator[subprocess.Popen[str]]:
+    """Serve a lecture that ends well in here."""
+    process = subprocess.Popen(
         [sys.executable, "-c", SERVED, str(NOTEBOOK), str(port)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
     )
+    with process:
+        try:
+            assert process.stdout and "Slides: " in process.stdout.readline()
+            yield process
+            said, _ = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert said.endswith("the end\n")
 
 
-def test_ctrl_c_while_a_request_is_read_ends_the_lecture(port: int) -> None:
+def test_ctrl_c_while_a_request_is_read_ends_the_lecture() -> None:
     """There Tornado would log an exception, and go on."""
-    with started(port) as process:
-        try:
-            assert process.stdout and "Slides: " in process.stdout.readline()
-            ask(f"http://127.0.0.1:{port}/pressed")
-            said, _ = process.communicate(timeout=PATIENCE_S)
-        finally:
-            process.kill()
-    assert process.returncode == 0
-    assert said.endswith("the end\n")
+    port = free_port()
+    with ending(port), contextlib.suppress(OSError):  # the answer may be none
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/pressed", timeout=PATIENCE_S).close()
 
 
-def test_ctrl_c_before_the_first_request_ends_the_lecture(port: int) -> None:
-    with started(port) as process:
-        try:
-            assert process.stdout and "Slides: " in process.stdout.readline()
-            process.send_signal(signal.SIGINT)
-            said, _ = process.communicate(timeout=PATIENCE_S)
-        finally:
-            process.kill()
-    assert process.returncode == 0
-    assert said.endswith("the end\n")
-
-
-def ask(address: str) -> None:
-    """Ask until there is an answer, of whatever kind; the server may only be beginning."""
-    for _ in range(10 * PATIENCE_S):
-        try:
-            urllib.request.urlopen(address, timeout=PATIENCE_S).close()
-        except ConnectionRefusedError:
-            pass
-        except OSError as error:
-            if "refused" not in str(error):
-                return
-        else:
-            return
-        time.sleep(0.1)
+def test_ctrl_c_before_the_first_request_ends_the_lecture() -> None:
+    with ending(free_port()) as process:
+        process.send_signal(signal.SIGINT)
